@@ -25,7 +25,6 @@ pub(crate) struct Draft<'a> {
     pub(crate) event: Cow<'a, str>,
     /// The agent's name for the turn.
     pub(crate) turn: Option<String>,
-    /// The sub-agent that it happened in.
     pub(crate) subagent: Option<String>,
     pub(crate) out: Reduced,
 }
@@ -139,7 +138,6 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds what was seen.
     pub(crate) fn push(&mut self, key: String, event: String, fact: Fact) {
         self.out.observations.push(Observation {
             source: Source::Hook,

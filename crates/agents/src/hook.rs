@@ -14,7 +14,6 @@ pub const BODY_LIMIT: usize = 64 * 1024;
 pub struct HookCall<'a> {
     /// What the agent wrote to the hook's standard input.
     pub payload: &'a [u8],
-    /// Removes secrets.
     pub redactor: &'a Redactor,
     /// The key for digests of what is too large to be looked at.
     pub digest_key: &'a [u8; 32],
@@ -43,7 +42,6 @@ pub struct Reduced {
     pub transcript_of: Option<String>,
     /// What was dropped, and why.
     pub declines: Vec<Declined>,
-    /// What was seen.
     pub observations: Vec<Observation>,
     /// The files whose content is to be captured.
     pub edits: Vec<EditHint>,
@@ -124,10 +122,7 @@ pub enum Boundary {
 pub enum ReduceError {
     /// It is cut off, or was never JSON.
     #[error("payload of {bytes} bytes is not JSON")]
-    NotJson {
-        /// Its size.
-        bytes: usize,
-    },
+    NotJson { bytes: usize },
     /// It names no session.
     #[error("payload has no session id")]
     NoSession,

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// One settings file of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsFile {
-    /// Where it lies.
     pub path: PathBuf,
     /// What it holds; absent: there is no such file.
     pub text: Option<String>,
@@ -18,9 +17,7 @@ pub type SettingsTexts = Vec<Option<String>>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {error}", path.display())]
 pub struct SettingsError {
-    /// Which file.
     pub path: PathBuf,
-    /// What is wrong in it.
     pub error: InstallError,
 }
 
@@ -50,9 +47,7 @@ pub enum InstallState {
     Untrusted(Vec<String>),
     /// All of it, but a setting that is not ours to change keeps the agent from running our hooks.
     SwitchedOff {
-        /// The setting.
         setting: &'static str,
-        /// The file that it is in.
         path: PathBuf,
     },
 }
@@ -74,7 +69,6 @@ pub enum InstallError {
     Form {
         /// Where, such as `hooks.Stop`.
         place: String,
-        /// What it should be.
         expected: &'static str,
     },
     /// The path of the shim cannot be written into settings.

@@ -7,7 +7,6 @@
 //!
 //! What agents send is hostile until shown otherwise: unknown fields and events are ignored, bad
 //! ones are dropped with a reason, and only a payload that names no session is an error.
-#![warn(missing_docs)]
 
 mod claude_code;
 mod codex;

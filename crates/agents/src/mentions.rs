@@ -28,12 +28,12 @@ fn tells_head(command: &str) -> bool {
     let Some((before, after)) = command.split_once("git commit") else {
         return false;
     };
-    let mut asked = after.split("rev-parse").skip(1).peekable();
+    let mut arguments = after.split("rev-parse").skip(1).peekable();
     let is_head = |rest: &str| {
         let rest = rest.strip_prefix(" HEAD");
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(END))
     };
-    asked.peek().is_some() && !before.contains("rev-parse") && asked.all(is_head)
+    arguments.peek().is_some() && !before.contains("rev-parse") && arguments.all(is_head)
 }
 
 /// What may follow a word of a shell command.
@@ -48,7 +48,7 @@ const DIGITS_MIN: usize = 7;
 
 /// The ids of the commits that an output names, in order; where HEAD was asked for, its whole id
 /// last or in place of its abbreviation.
-pub(crate) fn mentioned(output: &str, asked: CommitOutput) -> Vec<&str> {
+pub(crate) fn mentioned(output: &str, kind: CommitOutput) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     for id in output
         .lines()
@@ -59,7 +59,7 @@ pub(crate) fn mentioned(output: &str, asked: CommitOutput) -> Vec<&str> {
             found.push(id);
         }
     }
-    let head = (asked == CommitOutput::CommitThenHead).then(|| head(output));
+    let head = (kind == CommitOutput::CommitThenHead).then(|| head(output));
     if let Some(head) = head.flatten() {
         found.retain(|id| !head.starts_with(id));
         found.push(head);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_id_counts_where_head_was_asked_for() {
+    fn a_whole_id_counts_where_head_is_printed() {
         let check = |output: &str, expected: &[&str]| {
             assert_eq!(mentioned(output, CommitOutput::CommitThenHead), expected);
         };

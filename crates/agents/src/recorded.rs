@@ -51,14 +51,14 @@ pub(crate) struct TranscriptContent {
 
 /// Reads a transcript to its end.
 pub(crate) fn read(text: &str, reader: &mut dyn TranscriptReader) -> TranscriptContent {
-    let (mut offset, mut told) = (0, TranscriptContent::default());
+    let (mut offset, mut content) = (0, TranscriptContent::default());
     for line in text.split_inclusive('\n') {
         let read = reader.line(offset, line, Redactor::shared());
-        told.seen.extend(read.sightings);
-        told.edits.extend(read.edits);
-        told.commits.extend(read.commits);
+        content.seen.extend(read.sightings);
+        content.edits.extend(read.edits);
+        content.commits.extend(read.commits);
         offset += line.len() as u64;
     }
-    told.seen.extend(reader.finish());
-    told
+    content.seen.extend(reader.finish());
+    content
 }

@@ -29,7 +29,6 @@ pub struct RunSpec {
 /// How an agent is run once, without the protocol: it reads its prompt from standard input.
 #[derive(Debug, Clone, Copy)]
 pub struct HeadlessSpec {
-    /// The program.
     pub program: &'static str,
     /// What it is started with.
     pub arguments: &'static [&'static str],
@@ -70,7 +69,6 @@ pub enum ReportedUsage {
     Turn,
     /// Its last request alone: what the turn used is more.
     LastRequest,
-    /// Nothing.
     Nothing,
 }
 

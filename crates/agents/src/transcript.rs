@@ -17,7 +17,6 @@ pub struct Sighting {
     /// Whether the line is a copy of the owner's history in the transcript of another session. A
     /// copy is of use only where the owner's own transcript is gone.
     pub copied: bool,
-    /// What was seen.
     pub observation: Observation,
 }
 
@@ -111,19 +110,15 @@ pub struct ReadLine<'a> {
 /// A transcript in an agent's own directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptFile {
-    /// Where it lies.
     pub path: PathBuf,
     /// The name of its stream: the file's name without its ending.
     pub stream: String,
-    /// The session that it belongs to.
     pub session: NativeId,
     /// The sub-agent that it belongs to.
     pub subagent: Option<String>,
     /// The directory that the agent worked in, where the agent notes it beside the transcript.
     pub cwd: Option<String>,
-    /// When it was written last.
     pub modified: Timestamp,
-    /// Its size.
     pub bytes: u64,
 }
 

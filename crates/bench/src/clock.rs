@@ -9,7 +9,6 @@ use uuid::{Builder, Uuid};
 
 use crate::Fallible;
 
-/// The time now.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)

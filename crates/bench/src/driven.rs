@@ -123,7 +123,6 @@ pub(crate) fn call(turn: &str) -> [Observation; 2] {
     ]
 }
 
-/// The context was compacted.
 pub(crate) fn compacted(turn: &str, summary: &str) -> Observation {
     let fact = Fact::Compacted {
         trigger: "auto".to_owned(),

@@ -92,7 +92,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// It said so.
-    Said,
+    Reported,
     /// In a container, whose processes cannot be seen from here: nothing more was heard of it, and it
     /// stays open.
     Silent,
@@ -106,7 +106,7 @@ impl End {
         match number % 6 {
             1 => Self::Silent,
             4 => Self::Died,
-            _ => Self::Said,
+            _ => Self::Reported,
         }
     }
 }
@@ -152,7 +152,7 @@ impl Maker<'_> {
         let process = ProcessIdentity {
             host: match end {
                 End::Silent => self.chance.hex(12),
-                End::Said | End::Died => "localhost".to_owned(),
+                End::Reported | End::Died => "localhost".to_owned(),
             },
             boot: self.boot.clone(),
             namespace: 4_026_531_836,
@@ -212,7 +212,7 @@ impl Maker<'_> {
             log.turn(number)?;
         }
         match end {
-            End::Said => log.end(),
+            End::Reported => log.end(),
             End::Silent => {}
             End::Died => {
                 log.shell_begins();

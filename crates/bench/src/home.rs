@@ -114,8 +114,8 @@ impl Home {
         if out.status.success() {
             return Ok((time, out));
         }
-        let said = String::from_utf8_lossy(&out.stderr);
-        Err(format!("siglum {} failed: {said}", args.join(" ")).into())
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        Err(format!("siglum {} failed: {stderr}", args.join(" ")).into())
     }
 
     /// Fails if a hook could not reach the ledger: its time would mean nothing.

@@ -84,8 +84,8 @@ impl Repo {
         if out.status.success() {
             return Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned());
         }
-        let said = String::from_utf8_lossy(&out.stderr);
-        Err(format!("git {} failed: {said}", args.join(" ")).into())
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        Err(format!("git {} failed: {stderr}", args.join(" ")).into())
     }
 
     /// The names of the hooks that are installed.

@@ -8,7 +8,6 @@ use crate::Fallible;
 use crate::args::Args;
 use crate::contest::millis;
 
-/// One run of the bench.
 pub(crate) struct Run {
     /// The program under test.
     pub(crate) program: PathBuf,

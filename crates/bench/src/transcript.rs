@@ -124,11 +124,11 @@ impl<W: Write> Writer<'_, W> {
     }
 
     /// A tool call and its result, which stands in the line twice: for the model and for people.
-    fn call(&mut self, tool: &str, input: &Value, told: &str, shown: &Value) -> Fallible<()> {
+    fn call(&mut self, tool: &str, input: &Value, content: &str, shown: &Value) -> Fallible<()> {
         let id = format!("toolu_{}", self.chance.hex(24));
         let block = json!({"type": "tool_use", "id": id, "name": tool, "input": input});
         self.assistant(&block, "tool_use")?;
-        let result = json!({"tool_use_id": id, "type": "tool_result", "content": told});
+        let result = json!({"tool_use_id": id, "type": "tool_result", "content": content});
         let message = json!({"role": "user", "content": [result]});
         self.user(json!({"message": message, "toolUseResult": shown}))
     }
@@ -183,9 +183,9 @@ impl<W: Write> Writer<'_, W> {
         let path = self.path();
         let shown = json!({"filePath": path, "oldString": old, "newString": new,
             "originalFile": original, "structuredPatch": [], "userModified": false, "replaceAll": false});
-        let told = format!("The file {path} has been updated successfully.");
+        let content = format!("The file {path} has been updated successfully.");
         let input = json!({"file_path": path, "old_string": old, "new_string": new});
-        self.call("Edit", &input, &told, &shown)
+        self.call("Edit", &input, &content, &shown)
     }
 
     /// Something that must not be stored; made up, as everything here.

@@ -25,7 +25,6 @@ pub enum Origin {
     User,
     /// The repository's file.
     Repository,
-    /// The environment.
     Environment,
 }
 
@@ -315,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_settings_and_bad_values_are_told_and_left_out() {
+    fn unknown_settings_and_bad_values_are_reported_and_left_out() {
         let odd = config("recrd = true\nrecord = \"maybe\"", Origin::User);
         assert!(odd.records());
         assert_eq!(

@@ -48,8 +48,8 @@ pub fn git() -> PathBuf {
 
 /// The agent's own directory.
 pub fn agent_dir(agent: &AgentSpec) -> PathBuf {
-    let told = agent.config_variable.and_then(path);
-    told.unwrap_or_else(|| {
+    let configured = agent.config_variable.and_then(path);
+    configured.unwrap_or_else(|| {
         let home = agent.home_variable.and_then(path).unwrap_or_else(home);
         (agent.default_dir)(&home)
     })
@@ -79,8 +79,8 @@ pub fn settings_in(
 
 /// The directory of an agent's own that its telemetry is switched on in.
 pub fn telemetry_dir(agent: &TelemetrySpec) -> PathBuf {
-    let told = agent.config_variable.and_then(path);
-    told.unwrap_or_else(|| {
+    let configured = agent.config_variable.and_then(path);
+    configured.unwrap_or_else(|| {
         let home = agent.home_variable.and_then(path).unwrap_or_else(home);
         (agent.default_dir)(&home)
     })

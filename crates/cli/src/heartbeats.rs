@@ -73,7 +73,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let told = match read(text) {
+        let found = match read(text) {
             Ok(all) => all
                 .iter()
                 .map(|c| {
@@ -88,7 +88,7 @@ mod tests {
                 .join("; "),
             Err(wrong) => wrong,
         };
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 
     #[test]

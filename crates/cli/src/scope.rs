@@ -403,7 +403,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scope_is_told_in_one_line() {
+    fn a_scope_is_shown_in_one_line() {
         let id = |n| RepositoryId::from_uuid(Uuid::from_u128(n));
         let mut shown = Shown::default();
         assert_eq!(shown.text(), "no scope is set, so nothing is sent");

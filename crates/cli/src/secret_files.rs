@@ -18,9 +18,9 @@ const MOST: u64 = 8 << 10;
 /// A secret from a file; `what` it is, for people.
 pub fn read(path: &Path, what: &str) -> Result<String, CommandError> {
     let shown = path.display();
-    let told =
+    let unreadable =
         |e: io::Error| CommandError::failed(format!("cannot read the {what} in {shown}: {e}"));
-    regular_file::read_text(path, MOST).map_err(told)
+    regular_file::read_text(path, MOST).map_err(unreadable)
 }
 
 /// Keeps a secret under the name of a file, whole or not at all.

@@ -12,7 +12,6 @@ use crate::hook::{commit_note, landings};
 
 /// The files of this home and of all repositories that are here, and the spools among them.
 pub struct TextFiles {
-    /// All spools.
     pub spools: Vec<Spool>,
     siglum_dirs: Vec<PathBuf>,
     own: Vec<PathBuf>,

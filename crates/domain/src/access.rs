@@ -249,16 +249,16 @@ mod tests {
             format!("siglum_t_{}ä", &hex[2..]),
         ] {
             let refused = Secret::parse(&text).unwrap_err();
-            let told = format!("{refused} {refused:?}");
-            assert!(!told.contains("012345"), "{told}");
+            let shown = format!("{refused} {refused:?}");
+            assert!(!shown.contains("012345"), "{shown}");
         }
     }
 
     #[test]
     fn neither_debug_nor_digest_shows_it() {
         let secret = Secret::mint(&tenant("t"), &[0xab; 32]);
-        for told in [format!("{secret:?}"), secret.digest()] {
-            assert!(!told.contains("abab"), "{told}");
+        for shown in [format!("{secret:?}"), secret.digest()] {
+            assert!(!shown.contains("abab"), "{shown}");
         }
         let other = Secret::mint(&tenant("u"), &[0xab; 32]);
         assert_ne!(

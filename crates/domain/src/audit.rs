@@ -19,11 +19,9 @@ pub use crate::receipt::GENESIS;
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was done.
     Done,
     /// It was refused, and nothing was done.
     Refused {
-        /// Why.
         reason: String,
         /// Because of which field of the request.
         field: Option<String>,
@@ -63,17 +61,12 @@ impl Outcome {
 /// What an entry says, without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// When.
     pub at: Timestamp,
     /// Who: a person's name, `token tok_… name`, `launcher`, `siglum`.
     pub actor: String,
-    /// What.
     pub action: Action,
-    /// What became of it.
     pub outcome: Outcome,
-    /// With which session.
     pub session: Option<SessionId>,
-    /// In which pipeline.
     pub pipeline: Option<String>,
 }
 
@@ -91,7 +84,6 @@ pub struct Body {
 pub struct Entry {
     /// Its number, from 1, without holes.
     pub number: u64,
-    /// What it says.
     pub header: Header,
     /// Its details, unless they were erased.
     pub body: Option<Body>,

@@ -20,15 +20,11 @@ pub struct Change {
 /// What git says of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitFacts {
-    /// The commit.
     pub commit: Oid,
-    /// Its tree.
     pub tree: Oid,
     /// Its parents, first parent first.
     pub parents: Vec<Oid>,
-    /// When the author made it.
     pub authored: Timestamp,
-    /// When it was committed.
     pub committed: Timestamp,
     /// The person that git names as author.
     pub author: String,

@@ -106,11 +106,11 @@ pub fn automatic_comment(message: &str) -> char {
     }
     let lines: Vec<&str> = message.trim_end().lines().collect();
     let last = lines.last().and_then(|line| line.chars().next());
-    let told = last.filter(|mark| {
+    let chosen = last.filter(|mark| {
         let end = lines.iter().rposition(|line| !line.starts_with(*mark));
         chosen_comment(&lines[..end.map_or(0, |at| at + 1)]) == Some(*mark)
     });
-    told.or_else(|| chosen_comment(&lines)).unwrap_or('#')
+    chosen.or_else(|| chosen_comment(&lines)).unwrap_or('#')
 }
 
 /// The first that no line begins with.

@@ -17,7 +17,6 @@ use crate::{AgentName, ConversationId, SessionId, TurnId, trace::TraceId};
 pub struct Envelope {
     /// What the outside world calls the session.
     pub conversation: ConversationId,
-    /// The session.
     pub session: SessionId,
     /// The turn that runs, if one does.
     pub turn: Option<TurnId>,
@@ -34,7 +33,6 @@ pub struct Envelope {
 /// The JSON type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Text.
     Text,
     /// A whole number.
     Number,

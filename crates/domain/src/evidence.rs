@@ -113,10 +113,7 @@ pub enum Sign {
         person: bool,
     },
     /// A variable of the agent in git's environment names the session.
-    Variable {
-        /// The variable.
-        name: String,
-    },
+    Variable { name: String },
     /// A variable in git's environment says that an agent of the session's kind is there: the
     /// environment is the one that the nearest agent gave it.
     Presence {
@@ -125,44 +122,24 @@ pub enum Sign {
     },
     /// A tool call of the session that runs commands was running in this worktree. Whoever else
     /// commits there meanwhile is none of it, so it confirms and separates, and never names.
-    RunningTool {
-        /// The call.
-        call: String,
-    },
+    RunningTool { call: String },
     /// A tool call of the session, running at that moment or shortly before, sends input to terminals
     /// through this program. Someone who seems to type may be it.
-    TypesIntoTerminals {
-        /// The call.
-        call: String,
-        /// The program.
-        program: String,
-    },
+    TypesIntoTerminals { call: String, program: String },
     /// The launcher's claim, bound to this agent process.
     LaunchClaim,
     /// HEAD moved to the commit while a tool call of the session ran, whose command makes such a commit
     /// and whose output has the line that git prints when it has made this one.
-    CallCommitted {
-        /// The call.
-        call: String,
-    },
+    CallCommitted { call: String },
     /// HEAD moved to the commit while a tool call of the session ran, or it runs still, and its command
     /// is given exactly this commit's subject; its output says nothing of it.
-    CommandFits {
-        /// The call.
-        call: String,
-    },
+    CommandFits { call: String },
     /// HEAD moved to the commit while a tool call of the session ran, and the call's output names it,
     /// as that of any call does which prints a log.
-    CallPrinted {
-        /// The call.
-        call: String,
-    },
+    CallPrinted { call: String },
     /// HEAD moved to the commit while a tool call of the session ran, or the call runs still; it
     /// says nothing of the commit.
-    Window {
-        /// The call.
-        call: String,
-    },
+    Window { call: String },
 }
 
 impl Sign {
@@ -301,12 +278,10 @@ pub enum Stranger {
     Process {
         /// How far up the chain.
         depth: u32,
-        /// Which agent.
         agent: AgentName,
     },
     /// A variable that names a session we never heard of, or only that an agent is there.
     Variable {
-        /// The variable.
         name: String,
         /// The session it names.
         native: Option<NativeId>,
@@ -342,12 +317,10 @@ pub struct Case {
 pub enum Committer {
     /// A session of an agent.
     Session {
-        /// Which.
         session: SessionId,
     },
     /// A person at a terminal.
     Human,
-    /// Nobody knows.
     Unknown,
 }
 
@@ -356,7 +329,6 @@ pub enum Committer {
 pub struct Evidence {
     /// The session it speaks of; none for evidence of a person or of a stranger.
     pub session: Option<SessionId>,
-    /// How it was had.
     pub basis: Basis,
     /// Whether it counted for the answer.
     pub counted: bool,
@@ -369,15 +341,12 @@ pub struct Evidence {
 pub struct Judgement {
     /// The rules that were applied.
     pub rules: u32,
-    /// Who ran it.
     pub committer: Committer,
-    /// How sure.
     pub verdict: Verdict,
     /// The row of [`TABLE`] that gave the answer, by its name; empty in judgements that are older than
     /// the names.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rule: String,
-    /// Why.
     pub evidence: Vec<Evidence>,
     /// Sessions that it could also have been, newest interaction first, then by id.
     pub candidates: Vec<SessionId>,

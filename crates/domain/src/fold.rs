@@ -25,15 +25,12 @@ pub use usage::{Records, Usage, usage};
 /// One entry of a session's log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Its id.
     pub id: ObservationId,
     /// Its place in the log, from 1, without holes.
     pub sequence: u64,
-    /// The turn it belongs to, if any.
     pub turn: Option<TurnId>,
     /// When the ledger took it.
     pub recorded_at: Timestamp,
-    /// What was seen.
     pub observation: Observation,
 }
 
@@ -52,7 +49,6 @@ pub enum SessionState {
     },
     /// The agent said that it ended.
     Ended {
-        /// When.
         at: Timestamp,
         /// Why, in its own words.
         reason: String,
@@ -78,17 +74,12 @@ pub struct ToolCall {
     pub event: String,
     /// The tool's own name.
     pub tool: String,
-    /// What it does.
     pub class: ToolClass,
-    /// When it was called.
     pub started: Option<Timestamp>,
-    /// When it returned.
     pub ended: Option<Timestamp>,
     /// How it ended; absent while it runs, or if nobody saw the end.
     pub outcome: Option<Outcome>,
-    /// What it was given.
     pub input: Option<Body>,
-    /// What it said.
     pub output: Option<Body>,
     /// The file it names.
     pub path: Option<String>,
@@ -96,7 +87,6 @@ pub struct ToolCall {
     pub edits: Vec<Edit>,
     /// HEAD before and after.
     pub heads: (Option<Oid>, Option<Oid>),
-    /// The sub-agent it ran in.
     pub subagent: Option<String>,
 }
 
@@ -105,9 +95,7 @@ pub struct ToolCall {
 pub struct Edit {
     /// Relative to the worktree.
     pub path: String,
-    /// Whether the content before was seen.
     pub before_seen: bool,
-    /// Whether the content after was seen.
     pub after_seen: bool,
     /// The content before; absent if there was no file.
     pub before: Option<FileVersion>,
@@ -126,15 +114,11 @@ pub struct MessageView {
     pub request: Option<String>,
     /// When it was written first.
     pub at: Timestamp,
-    /// By whom.
     pub role: Role,
     /// What it says: its parts in order.
     pub parts: Vec<Body>,
-    /// The model.
     pub model: Option<String>,
-    /// What it cost.
     pub tokens: Tokens,
-    /// The sub-agent that wrote it.
     pub subagent: Option<String>,
 }
 
@@ -143,11 +127,9 @@ pub struct MessageView {
 pub struct TurnView {
     /// Which; absent for what happened outside any turn.
     pub id: Option<TurnId>,
-    /// When it was opened.
     pub opened: Option<Timestamp>,
     /// When it last came to a stop.
     pub stopped: Option<Timestamp>,
-    /// What was asked.
     pub prompt: Option<Body>,
     /// Whether the agent wrote the prompt itself.
     pub synthetic: bool,
@@ -159,7 +141,6 @@ pub struct TurnView {
     pub tools: Vec<ToolCall>,
     /// Its messages in order.
     pub messages: Vec<MessageView>,
-    /// What it cost.
     pub tokens: Tokens,
     /// Times at which the context was compacted.
     pub compactions: u32,
@@ -168,7 +149,6 @@ pub struct TurnView {
 /// What a session's log amounts to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionView {
-    /// Where it stands.
     pub state: SessionState,
     /// Its turns in order; what belongs to none comes first.
     pub turns: Vec<TurnView>,
@@ -176,7 +156,6 @@ pub struct SessionView {
     pub title: Option<String>,
     /// The models that wrote messages.
     pub models: BTreeSet<String>,
-    /// What it cost.
     pub tokens: Tokens,
     /// When anything was first and last seen.
     pub span: Option<(Timestamp, Timestamp)>,
@@ -209,11 +188,11 @@ pub fn session(entries: &[Entry]) -> SessionView {
     let mut turns: BTreeMap<Option<TurnId>, Vec<&Entry>> = BTreeMap::new();
     for entry in &sorted {
         let o = &entry.observation;
-        let told = match o.fact {
+        let placed = match o.fact {
             Fact::Message { .. } => joined.place(&o.event).map(|place| place.turn),
             _ => Some(entry.turn),
         };
-        if let Some(turn) = told {
+        if let Some(turn) = placed {
             turns.entry(turn).or_default().push(entry);
         }
     }
@@ -240,11 +219,11 @@ pub fn session(entries: &[Entry]) -> SessionView {
 }
 
 fn title(turns: &[TurnView]) -> Option<String> {
-    let asked = turns
+    let prompts = turns
         .iter()
         .filter(|t| !t.synthetic)
         .filter_map(|t| t.prompt.as_ref()?.text());
-    let line = asked
+    let line = prompts
         .filter_map(|text| text.lines().find(|l| !l.trim().is_empty()))
         .next()?;
     Some(line.trim().chars().take(200).collect())

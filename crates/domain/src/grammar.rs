@@ -17,7 +17,6 @@ use crate::redact::Redactor;
 pub struct GrammarError {
     /// What was to be named.
     pub what: &'static str,
-    /// The rule it broke.
     pub rule: &'static str,
 }
 

@@ -51,7 +51,6 @@ pub enum Matter {
 /// Who an agent's hook says it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentMatter {
-    /// The product.
     pub agent: AgentName,
     /// The agent's id for the session.
     pub native: NativeId,
@@ -85,7 +84,6 @@ pub struct AgentMatter {
     /// The sub-agent that the transcript belongs to; absent if it is the session's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript_of: Option<String>,
-    /// What was seen.
     pub observations: Vec<Observation>,
 }
 
@@ -102,7 +100,6 @@ pub struct LaunchClaim {
 /// A variable in the environment that names a session of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AgentVariable {
-    /// The name of the variable.
     pub name: String,
     /// The agent that sets it.
     pub agent: AgentName,
@@ -116,7 +113,6 @@ pub struct AgentVariable {
 pub struct Scene {
     /// The checkpoint that the commit will be, if it lands.
     pub checkpoint: CheckpointId,
-    /// Where.
     pub place: Place,
     /// HEAD before; absent for the first commit.
     pub head: Option<Oid>,
@@ -148,7 +144,6 @@ pub struct Scene {
 /// Where HEAD of a checkout stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Where.
     pub place: Place,
     /// The commit; absent on an unborn branch.
     pub commit: Option<Oid>,
@@ -167,9 +162,7 @@ pub enum LandedBy {
 /// A commit that landed, as a hook saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landed {
-    /// Where.
     pub place: Place,
-    /// The commit.
     pub commit: Oid,
     /// Which hook saw it.
     pub by: LandedBy,
@@ -184,7 +177,6 @@ pub struct Landed {
 /// Commits that git rewrote (an amend, a rebase).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rewritten {
-    /// Where.
     pub place: Place,
     /// `amend` or `rebase`, in git's words.
     pub command: String,

@@ -33,7 +33,6 @@ pub enum Link {
     AgentRole(String),
     /// The phase of the pipeline.
     Phase(String),
-    /// A label.
     Label {
         /// 1 to 64 characters.
         key: String,
@@ -46,12 +45,10 @@ pub enum Link {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} `{value}`: {rule}")]
 pub struct LinkError {
-    /// The field.
     pub field: &'static str,
     /// What was given, without secrets: what nobody sees is escaped, and so is what is no text. After 80 characters
     /// it ends in `…`.
     pub value: String,
-    /// The rule it broke.
     pub rule: &'static str,
 }
 
@@ -71,7 +68,7 @@ const NUMBER_RULE: &str = "a whole number from 1 to 9007199254740991, digits onl
 pub const SECRET_RULE: &str = "text without a secret in it";
 
 /// How many characters of a refused value are told.
-const TOLD_MOST: usize = 80;
+const SHOWN_MOST: usize = 80;
 
 pub(crate) fn refuse(field: &'static str, value: &str, rule: &'static str) -> LinkError {
     refuse_bytes(field, value.as_bytes(), rule)
@@ -81,13 +78,13 @@ pub(crate) fn refuse(field: &'static str, value: &str, rule: &'static str) -> Li
 pub(crate) fn refuse_bytes(field: &'static str, value: &[u8], rule: &'static str) -> LinkError {
     // A secret that is escaped or cut could not be told any more.
     let text = String::from_utf8_lossy(value);
-    let told = Redactor::shared().redact(&text);
-    let told = match told.as_str() == text {
+    let redacted = Redactor::shared().redact(&text);
+    let shown = match redacted.as_str() == text {
         true => escaped(value),
-        false => escaped(told.as_str().as_bytes()),
+        false => escaped(redacted.as_str().as_bytes()),
     };
-    let mut value: String = told.chars().take(TOLD_MOST).collect();
-    if value.len() < told.len() {
+    let mut value: String = shown.chars().take(SHOWN_MOST).collect();
+    if value.len() < shown.len() {
         value.push('…');
     }
     LinkError { field, value, rule }
@@ -400,18 +397,18 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_value_is_told_with_its_exact_bytes() {
-        let told = |value: &str| Link::parse("issue_number", value).unwrap_err().value;
-        assert_eq!(told("4\t2"), r"4\t2");
-        assert_eq!(told(r"4\t2"), r"4\\t2");
-        assert_eq!(told("4\u{200b}2\n"), r"4\u{200b}2\n");
+    fn a_refused_value_is_shown_with_its_exact_bytes() {
+        let shown = |value: &str| Link::parse("issue_number", value).unwrap_err().value;
+        assert_eq!(shown("4\t2"), r"4\t2");
+        assert_eq!(shown(r"4\t2"), r"4\\t2");
+        assert_eq!(shown("4\u{200b}2\n"), r"4\u{200b}2\n");
         assert_eq!(refuse_bytes("label", b"a\xff=b", "x").value, r"a\xff=b");
-        let long = told(&"7".repeat(99));
+        let long = shown(&"7".repeat(99));
         assert_eq!((long.chars().count(), long.ends_with("7…")), (81, true));
     }
 
     #[test]
-    fn a_secret_is_refused_and_not_told() {
+    fn a_secret_is_refused_and_not_shown() {
         let secret = format!("ghp_{}", &"a1B2c3D4e5".repeat(4)[..36]);
         for (field, value) in [
             ("pipeline_id", secret.clone()),

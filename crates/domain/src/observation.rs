@@ -117,7 +117,6 @@ pub enum ToolClass {
 pub enum Outcome {
     /// It returned.
     Ok,
-    /// It failed.
     Failed,
     /// It was refused before it ran.
     Denied,
@@ -273,7 +272,6 @@ pub enum Recovery {
 pub enum Fact {
     /// The agent began to run this session.
     SessionStarted {
-        /// How.
         how: StartKind,
         /// The model, if told.
         model: Option<String>,
@@ -285,7 +283,6 @@ pub enum Fact {
     },
     /// Somebody prompted; a turn began.
     Prompt {
-        /// What was asked.
         text: Body,
         /// Whether the agent wrote it itself (a task notification, a hook's feedback).
         synthetic: bool,
@@ -297,26 +294,19 @@ pub enum Fact {
         /// Work that goes on in the background, by the agent's own ids.
         background: Vec<String>,
     },
-    /// A tool was called.
     ToolStarted {
         /// The tool's own name.
         tool: String,
-        /// What it does.
         class: ToolClass,
-        /// What it was given.
         input: Body,
         /// The file it names, relative to the worktree where it lies inside one.
         path: Option<String>,
     },
-    /// A tool returned.
     ToolEnded {
         /// The tool's own name.
         tool: String,
-        /// What it does.
         class: ToolClass,
-        /// How it ended.
         outcome: Outcome,
-        /// What it said.
         output: Option<Body>,
         /// How long it ran, in milliseconds.
         duration_ms: Option<u64>,
@@ -358,29 +348,21 @@ pub enum Fact {
     },
     /// Which branch was checked out.
     BranchSeen {
-        /// Its name.
         name: String,
     },
-    /// A sub-agent began.
     SubagentStarted {
-        /// Its kind.
         agent_type: String,
         /// The tool call that started it, where the source tells: what [`event::call_of`] takes from its event.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
     },
-    /// A sub-agent came to its stop.
     SubagentStopped {
-        /// Its last words.
         last_message: Option<Body>,
     },
     /// A message of the conversation.
     Message {
-        /// Who wrote it.
         role: Role,
-        /// What it says.
         text: Body,
-        /// The model that wrote it.
         model: Option<String>,
         /// What it cost; counted once per event.
         tokens: Option<Tokens>,
@@ -398,7 +380,6 @@ pub enum Fact {
     },
     /// A driver died, and what it had said in its turn was settled without it.
     Recovered {
-        /// How.
         how: Recovery,
     },
     /// Whoever asked for the turn was being traced: what comes of it belongs into that trace.
@@ -408,7 +389,6 @@ pub enum Fact {
     },
     /// Anything that this version has no word for, by the agent's own name.
     Other {
-        /// That name.
         name: String,
     },
 }
@@ -441,7 +421,6 @@ impl Fact {
 /// One thing seen by one source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
-    /// Who saw it.
     pub source: Source,
     /// What this sighting is called at its source. With session and source, it makes the same
     /// sighting twice one row.
@@ -452,9 +431,7 @@ pub struct Observation {
     pub at: Timestamp,
     /// The agent's own name for the turn, if it has one.
     pub turn: Option<String>,
-    /// The sub-agent that it happened in.
     pub subagent: Option<String>,
-    /// What was seen.
     pub fact: Fact,
 }
 
@@ -488,7 +465,7 @@ pub mod event {
     }
     /// The same as a transcript tells it, which knows an id that hooks do not.
     #[must_use]
-    pub fn unnamed_told(likeness: &str, id: &str) -> String {
+    pub fn unnamed_with_id(likeness: &str, id: &str) -> String {
         format!("call?{likeness}?{id}")
     }
     /// What an unnamed call does, and the id that only a transcript knows.

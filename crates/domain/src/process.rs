@@ -98,7 +98,6 @@ impl Holdings {
 /// One process of a chain, nearest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ancestor {
-    /// Which process.
     pub identity: ProcessIdentity,
     /// The kernel's short name, for reading only.
     pub name: String,
@@ -204,7 +203,6 @@ impl TerminalOwner {
 /// An interactive shell above git on git's own terminal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TerminalSeen {
-    /// The shell.
     pub shell: String,
     /// Git is the foreground job and the shell is its parent: it was typed there.
     pub typed: bool,

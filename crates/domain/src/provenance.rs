@@ -54,7 +54,6 @@ pub enum Joint {
 /// One write of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Whose.
     pub session: SessionId,
     /// The content that it started from; empty if there was no file.
     pub before: Vec<u8>,
@@ -297,10 +296,10 @@ impl FileLife {
 pub fn lines_of_commit(parents: &[Vec<u8>], commit: &[u8], known: &[Canvas]) -> Vec<Span> {
     let mut origins = vec![LineOrigin::new(Origin::Unknown); count_lines(commit)];
     for canvas in known.iter().filter(|c| c.content == commit) {
-        for (line, told) in origins.iter_mut().zip(&canvas.origins) {
-            let is_named = matches!(told.origin, Origin::Session(_));
+        for (line, candidate) in origins.iter_mut().zip(&canvas.origins) {
+            let is_named = matches!(candidate.origin, Origin::Session(_));
             if is_named && line.origin == Origin::Unknown {
-                *line = *told;
+                *line = *candidate;
             }
         }
     }

@@ -15,7 +15,6 @@ pub use self::address::{PullRequest, repository_name};
 /// A pull request that a tool call opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// Which.
     pub request: PullRequest,
     /// What showed it, in words: `output of gh pr create`.
     pub shown_by: String,

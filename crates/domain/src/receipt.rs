@@ -26,7 +26,6 @@ pub struct SealedEntry {
 /// Proof that entries `first ..= last` are sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The session.
     pub session: SessionId,
     /// The number of the receipt in its session, from 1.
     pub number: u64,

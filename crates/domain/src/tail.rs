@@ -24,10 +24,10 @@ pub enum Tail {
 
 /// Tells what is left of a turn by what was said in it.
 #[must_use]
-pub fn tail<'a>(said: impl IntoIterator<Item = &'a Observation>) -> Tail {
+pub fn tail<'a>(observations: impl IntoIterator<Item = &'a Observation>) -> Tail {
     let (mut any, mut answered, mut stopped) = (false, false, false);
     let mut calls: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
-    for (place, observation) in said.into_iter().enumerate() {
+    for (place, observation) in observations.into_iter().enumerate() {
         any = true;
         let event = observation.event.as_str();
         match &observation.fact {
@@ -148,8 +148,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(said: &[Observation], expected: &Tail) {
-        assert_eq!(tail(said), *expected);
+    fn check(observations: &[Observation], expected: &Tail) {
+        assert_eq!(tail(observations), *expected);
     }
 
     #[test]

@@ -160,7 +160,6 @@ hex_id!(SpanId, 8);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TraceParent {
-    /// The trace.
     pub trace: TraceId,
     /// The span that asks.
     pub span: SpanId,

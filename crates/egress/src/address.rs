@@ -18,7 +18,6 @@ pub enum Plain {
 pub struct AddressError {
     /// What was given, without what may be a secret.
     pub text: String,
-    /// The rule it breaks.
     pub rule: &'static str,
 }
 
@@ -36,16 +35,16 @@ impl Address {
     /// The rule that it breaks.
     pub fn parse(text: &str, plain: Plain) -> Result<Self, AddressError> {
         // Whatever stands before an @ may be a password.
-        let told = match text.split_once("://") {
+        let safe = match text.split_once("://") {
             Some((scheme, rest)) => {
                 let rest = rest.rsplit('@').next().unwrap_or_default();
                 format!("{scheme}://{rest}")
             }
             None => text.to_owned(),
         };
-        let told: String = told.chars().filter(|c| !c.is_control()).take(200).collect();
+        let safe: String = safe.chars().filter(|c| !c.is_control()).take(200).collect();
         let refuse = |rule| AddressError {
-            text: told.split(['?', '#']).next().unwrap_or_default().to_owned(),
+            text: safe.split(['?', '#']).next().unwrap_or_default().to_owned(),
             rule,
         };
         let is_plain_text = |c: char| c.is_ascii_graphic();
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_in_an_address_is_not_told() {
+    fn a_password_in_an_address_is_not_shown() {
         let error = Address::parse("https://user:hunter2@x/", Plain::Loopback).unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
         let error = Address::parse("https://x/?token=hunter2", Plain::Loopback).unwrap_err();

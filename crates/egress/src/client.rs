@@ -18,26 +18,17 @@ use crate::token::Token;
 pub enum EgressError {
     /// Nobody answers, or not in time: it may have arrived, or not.
     #[error("cannot connect to {address}: {why}")]
-    Unreachable {
-        /// Where.
-        address: String,
-        /// Why, in words.
-        why: String,
-    },
+    Unreachable { address: String, why: String },
     /// The server does not want it.
     #[error("{address} refused the request: {problem}")]
     Refused {
-        /// Where.
         address: String,
-        /// What it says.
         problem: Box<Problem>,
     },
     /// The server cannot now: it may be asked again.
     #[error("{address} is temporarily unavailable: {problem}")]
     Busy {
-        /// Where.
         address: String,
-        /// What it says.
         problem: Box<Problem>,
         /// It wants to be left alone for so long.
         after: Option<Duration>,
@@ -45,7 +36,6 @@ pub enum EgressError {
     /// It answers, and not as a gateway does.
     #[error("{address} does not respond like a Siglum gateway: {why}")]
     Strange {
-        /// Where.
         address: String,
         /// What it does, in words.
         why: String,
@@ -55,7 +45,6 @@ pub enum EgressError {
 /// An answer that was taken.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
     /// The body; null where there is none.
     pub body: Value,
@@ -279,7 +268,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let text = format!("http://{}/base/", listener.local_addr().unwrap());
         let serving = thread::spawn(move || {
-            let mut asked = Vec::new();
+            let mut requests = Vec::new();
             for answer in answers {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -292,10 +281,10 @@ mod tests {
                 let length = length.lines().next().unwrap().parse().unwrap();
                 let mut body = vec![0; length];
                 reader.read_exact(&mut body).unwrap();
-                asked.push(head + &String::from_utf8_lossy(&body));
+                requests.push(head + &String::from_utf8_lossy(&body));
                 stream.write_all(answer.as_bytes()).unwrap();
             }
-            asked
+            requests
         });
         (Address::parse(&text, Plain::Loopback).unwrap(), serving)
     }
@@ -323,24 +312,24 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_in_one_header_and_told_nowhere() {
+    fn the_token_is_in_one_header_and_shown_nowhere() {
         let (address, serving) = server(vec![answer("200 OK", "", r#"{"positions": {"n": 1}}"#)]);
         let client = client(address);
         let positions = client.send_replica(b"xyz", &Once).unwrap();
         assert_eq!(positions, json!({"n": 1}));
-        let asked = serving.join().unwrap().remove(0);
+        let request = serving.join().unwrap().remove(0);
         assert!(
-            asked.starts_with("POST /base/v1/replicas HTTP/1.1"),
-            "{asked}"
+            request.starts_with("POST /base/v1/replicas HTTP/1.1"),
+            "{request}"
         );
-        assert_eq!(asked.matches("sgl_secret").count(), 1);
+        assert_eq!(request.matches("sgl_secret").count(), 1);
         assert!(
-            asked
+            request
                 .to_ascii_lowercase()
                 .contains("authorization: bearer sgl_secret"),
-            "{asked}"
+            "{request}"
         );
-        assert!(asked.ends_with("xyz"));
+        assert!(request.ends_with("xyz"));
         assert!(!format!("{client:?}").contains("sgl_secret"));
     }
 
@@ -377,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_is_asked() {
+    fn no_other_server_is_contacted() {
         let other = TcpListener::bind("127.0.0.1:0").unwrap();
         other.set_nonblocking(true).unwrap();
         let location = format!("location: http://{}/\r\n", other.local_addr().unwrap());

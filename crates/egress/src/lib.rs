@@ -3,7 +3,6 @@
 //! Nothing goes anywhere but to an address that the user named. Timeouts, retries, the sizes of answers and the rule
 //! for unencrypted connections are here and nowhere else. There is no clock and no randomness in here: who retries
 //! says how to wait.
-#![warn(missing_docs)]
 
 mod address;
 mod agent;

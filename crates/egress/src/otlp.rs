@@ -71,9 +71,7 @@ impl FromStr for Protocol {
 pub enum Signal {
     /// Spans.
     Traces,
-    /// Log records.
     Logs,
-    /// Metrics.
     Metrics,
 }
 
@@ -111,7 +109,6 @@ impl fmt::Display for Signal {
 /// Whether requests are packed, in the words of `OTEL_EXPORTER_OTLP_COMPRESSION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// With gzip.
     Gzip,
     /// Not at all.
     None,
@@ -147,37 +144,26 @@ pub struct OtlpAnswer {
 pub enum OtlpError {
     /// Nobody answers, or not in time: it may have arrived, or not. The same request may be sent again.
     #[error("cannot connect to {address}: {why}")]
-    Unreachable {
-        /// Where.
-        address: String,
-        /// Why, in words.
-        why: String,
-    },
+    Unreachable { address: String, why: String },
     /// The server cannot now. The same request may be sent again.
-    #[error("{address} is temporarily unavailable: {said}")]
+    #[error("{address} is temporarily unavailable: {refusal}")]
     Busy {
-        /// Where.
         address: String,
-        /// What it says.
-        said: Box<Refusal>,
+        refusal: Box<Refusal>,
         /// It wants to be left alone for so long.
         after: Option<Duration>,
     },
     /// The request is too large: parts of it may be taken.
-    #[error("{address} refuses requests of this size: {said}")]
+    #[error("{address} refuses requests of this size: {refusal}")]
     TooLarge {
-        /// Where.
         address: String,
-        /// What it says.
-        said: Box<Refusal>,
+        refusal: Box<Refusal>,
     },
     /// The server does not want it, and will not want it later.
-    #[error("{address} refused the request: {said}")]
+    #[error("{address} refused the request: {refusal}")]
     Refused {
-        /// Where.
         address: String,
-        /// What it says.
-        said: Box<Refusal>,
+        refusal: Box<Refusal>,
     },
 }
 
@@ -235,8 +221,8 @@ impl OtlpClient {
     /// What the server says, or why there is no answer.
     pub fn send(&self, signal: Signal, body: &[u8]) -> Result<OtlpAnswer, OtlpError> {
         if !self.takes(signal) {
-            let said = format!("this endpoint is not for {signal}");
-            return Err(self.refused(Refusal::own(said)));
+            let reason = format!("this endpoint is not for {signal}");
+            return Err(self.refused(Refusal::own(reason)));
         }
         match &self.way {
             Way::Http(agent) => self.post(agent, signal, body),
@@ -249,41 +235,41 @@ impl OtlpClient {
 
     fn unreachable(&self, why: impl fmt::Display) -> OtlpError {
         OtlpError::Unreachable {
-            address: self.told_address(),
+            address: self.address(),
             why: self.hide(&crate::problem::shown(&why.to_string())),
         }
     }
 
-    fn busy(&self, said: Refusal, after: Option<Duration>) -> OtlpError {
+    fn busy(&self, refusal: Refusal, after: Option<Duration>) -> OtlpError {
         OtlpError::Busy {
-            address: self.told_address(),
-            said: self.hide_secrets(said),
+            address: self.address(),
+            refusal: self.hide_secrets(refusal),
             after,
         }
     }
 
-    fn too_large(&self, said: Refusal) -> OtlpError {
+    fn too_large(&self, refusal: Refusal) -> OtlpError {
         OtlpError::TooLarge {
-            address: self.told_address(),
-            said: self.hide_secrets(said),
+            address: self.address(),
+            refusal: self.hide_secrets(refusal),
         }
     }
 
-    fn refused(&self, said: Refusal) -> OtlpError {
+    fn refused(&self, refusal: Refusal) -> OtlpError {
         OtlpError::Refused {
-            address: self.told_address(),
-            said: self.hide_secrets(said),
+            address: self.address(),
+            refusal: self.hide_secrets(refusal),
         }
     }
 
-    fn told_address(&self) -> String {
+    fn address(&self) -> String {
         self.settings.address.to_string()
     }
 
     /// What a server says, without what it only repeats of our secrets.
-    fn hide_secrets(&self, mut said: Refusal) -> Box<Refusal> {
-        said.message = self.hide(&said.message);
-        Box::new(said)
+    fn hide_secrets(&self, mut refusal: Refusal) -> Box<Refusal> {
+        refusal.message = self.hide(&refusal.message);
+        Box::new(refusal)
     }
 
     fn hide(&self, text: &str) -> String {

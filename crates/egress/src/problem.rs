@@ -10,7 +10,6 @@ const MOST: usize = 1_000;
 /// The reason of a server, as RFC 9457 has it; of one that gives none, what else it said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Problem {
-    /// The status of the answer.
     pub status: u16,
     /// What kind of problem it is, in words.
     pub title: Option<String>,
@@ -57,12 +56,12 @@ pub(crate) fn shown(text: &str) -> String {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said: Vec<&str> = [&self.title, &self.detail]
+        let words: Vec<&str> = [&self.title, &self.detail]
             .into_iter()
             .flatten()
             .map(String::as_str)
             .collect();
-        match said.as_slice() {
+        match words.as_slice() {
             [] => write!(f, "status {}, without a reason", self.status)?,
             [one] => f.write_str(one)?,
             [title, detail, ..] => write!(f, "{title}: {detail}")?,
@@ -83,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_server_is_not_lost() {
-        for (body, told) in [
+        for (body, expected) in [
             (
                 r#"{"type":"x","title":"Bad link","detail":"too long","code":"invalid","field":"phase","status":422}"#,
                 "Bad link: too long (field phase) [422 invalid]",
@@ -98,7 +97,7 @@ mod tests {
             ("", "status 422, without a reason [422]"),
             ("[1]", "[1] [422]"),
         ] {
-            assert_eq!(Problem::read(422, body.as_bytes()).to_string(), told);
+            assert_eq!(Problem::read(422, body.as_bytes()).to_string(), expected);
         }
         let long = Problem::read(500, "x".repeat(1 << 20).as_bytes());
         assert!(long.to_string().len() < 2_000);

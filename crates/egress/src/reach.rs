@@ -101,7 +101,7 @@ mod tests {
     use crate::address::Plain;
 
     #[test]
-    fn what_is_public_is_told_from_what_is_near() {
+    fn what_is_public_is_distinguished_from_what_is_near() {
         for public in ["1.1.1.1", "9.9.9.9", "2606:4700::1111", "::ffff:8.8.8.8"] {
             assert!(is_public(public.parse().unwrap()), "{public}");
         }

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_not_told() {
+    fn a_token_is_not_shown() {
         let token = Token::new(" sgl_secret\n").unwrap();
         assert_eq!(format!("{token:?}"), "Token(…)");
         assert_eq!(token.header(), "Bearer sgl_secret");

@@ -11,20 +11,10 @@ use crate::reach::{NotPublic, Reach};
 pub enum WebhookError {
     /// Nobody answers, or not now: it may be tried again.
     #[error("{address}: {why}")]
-    Later {
-        /// Where.
-        address: String,
-        /// Why, in words.
-        why: String,
-    },
+    Later { address: String, why: String },
     /// It is not wanted.
     #[error("{address}: {why}")]
-    Refused {
-        /// Where.
-        address: String,
-        /// Why, in words.
-        why: String,
-    },
+    Refused { address: String, why: String },
 }
 
 /// Hands a document over, once. `id` is the same on each try, so that a receiver can tell doubles. Nothing of the answer
@@ -100,7 +90,7 @@ mod tests {
         (Address::parse(&text, Plain::Loopback).unwrap(), serving)
     }
 
-    fn told_to(address: &Address, document: &Value, reach: Reach) -> Result<(), WebhookError> {
+    fn send_to(address: &Address, document: &Value, reach: Reach) -> Result<(), WebhookError> {
         hand_over(address, "h@1", document, Timeouts::default(), reach)
     }
 
@@ -114,13 +104,13 @@ mod tests {
             ("302 Found", "refused"),
         ] {
             let (address, serving) = receiver(status);
-            let told = told_to(&address, &json!({"text": "x"}), Reach::Anywhere);
-            let told = match told {
+            let result = send_to(&address, &json!({"text": "x"}), Reach::Anywhere);
+            let outcome = match result {
                 Ok(()) => "taken",
                 Err(WebhookError::Later { .. }) => "later",
                 Err(WebhookError::Refused { .. }) => "refused",
             };
-            assert_eq!(told, expected, "{status}");
+            assert_eq!(outcome, expected, "{status}");
             let sent = serving.join().unwrap();
             assert!(sent.starts_with("POST /hook HTTP/1.1"), "{sent}");
             assert!(
@@ -130,9 +120,12 @@ mod tests {
             assert!(sent.ends_with(r#"{"text":"x"}"#), "{sent}");
         }
         let nobody = Address::parse("http://127.0.0.1:1/", Plain::Loopback).unwrap();
-        let told = told_to(&nobody, &json!({}), Reach::Anywhere);
-        assert!(matches!(told, Err(WebhookError::Later { .. })), "{told:?}");
-        let near = told_to(&nobody, &json!({}), Reach::Public);
+        let result = send_to(&nobody, &json!({}), Reach::Anywhere);
+        assert!(
+            matches!(result, Err(WebhookError::Later { .. })),
+            "{result:?}"
+        );
+        let near = send_to(&nobody, &json!({}), Reach::Public);
         assert!(
             matches!(near, Err(WebhookError::Refused { .. })),
             "{near:?}"

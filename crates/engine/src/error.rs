@@ -6,7 +6,6 @@ use siglum_ledger::LedgerError;
 /// Why a use case did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// Git, or the object store.
@@ -18,9 +17,7 @@ pub enum EngineError {
     /// A file could not be read.
     #[error("cannot read {path}")]
     Read {
-        /// Which.
         path: std::path::PathBuf,
-        /// Why.
         #[source]
         source: std::io::Error,
     },

@@ -4,7 +4,6 @@
 //! [`record`] writes down what was seen; [`commits`] turns what git showed into commits with their makers, and answers for
 //! them; [`driven`] leads sessions; [`share`] exchanges with others; [`views`] answers about the rest. [`worker`] does what
 //! can wait. Nothing here reads a clock, an environment or a terminal: all of that comes in a [`World`].
-#![warn(missing_docs)]
 
 pub mod commits;
 mod damage;

@@ -12,13 +12,10 @@ use siglum_gitstore::{Git, ObjectStore};
 /// The process that a use case runs in: all that turns and projections need.
 #[derive(Clone, Copy)]
 pub struct Here<'a> {
-    /// Makes ids.
     pub ids: &'a dyn IdSource,
-    /// Tells the time.
     pub clock: &'a dyn Fn() -> Timestamp,
     /// Tells whether a process lives; nothing where that cannot be seen from here.
     pub alive: &'a dyn Fn(&ProcessIdentity) -> Option<bool>,
-    /// Removes secrets.
     pub redactor: &'a Redactor,
 }
 
@@ -41,9 +38,7 @@ impl Here<'_> {
 
 /// The world as the edge sees it: the process, and the repositories around it.
 pub struct World<'a> {
-    /// The process.
     pub here: Here<'a>,
-    /// The git program.
     pub git: PathBuf,
     /// The versions of edited files.
     pub objects: ObjectStore,

@@ -13,9 +13,7 @@ use crate::problem::Problem;
 /// What stands in a path in place of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// The id of a session.
     Session(SessionId),
-    /// The name of a conversation.
     Conversation(ConversationId),
 }
 

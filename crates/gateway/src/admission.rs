@@ -139,9 +139,9 @@ async fn let_in(app: &App, secret: &Secret, from: IpAddr) -> Result<Caller, Prob
             "this token is unknown",
         ));
     }
-    let asked = digest.clone();
+    let presented = digest.clone();
     let known = app.ledgers().read(tenant, move |here, ledger| {
-        access::authenticate(here, ledger, &asked)
+        access::authenticate(here, ledger, &presented)
     });
     let known = match known.await {
         Ok(Ok(known)) => known,
@@ -177,7 +177,7 @@ fn stranger(
         return problem;
     }
     let (ledgers, tenant) = (app.ledgers().clone(), tenant.clone());
-    let (code, told) = (refusal.code(), refusal.to_string());
+    let (code, detail) = (refusal.code(), refusal.to_string());
     let more = json!({ "from": from.to_string() });
     tokio::spawn(async move {
         let noted = ledgers.write(&tenant, move |here, ledger| {
@@ -187,7 +187,7 @@ fn stranger(
             tracing::warn!("cannot record the refusal of a token");
         }
     });
-    Problem::unauthorized(code, told)
+    Problem::unauthorized(code, detail)
 }
 
 /// Writes a refusal into the audit; nobody waits for that. Of one that asks again and again the first ones are enough.

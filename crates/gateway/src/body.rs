@@ -49,8 +49,8 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
 /// All of a body, if it is not too large and comes in time.
 pub(crate) async fn whole(body: Raw, app: &App, most: usize) -> Result<Bytes, Problem> {
     // What is said to be too large is not waited for.
-    let said = axum::body::HttpBody::size_hint(&body).lower();
-    if usize::try_from(said).map_or(true, |bytes| bytes > most) {
+    let length = axum::body::HttpBody::size_hint(&body).lower();
+    if usize::try_from(length).map_or(true, |bytes| bytes > most) {
         return Err(Problem::too_large(most));
     }
     let read = axum::body::to_bytes(body, most);
@@ -108,9 +108,9 @@ fn unknown_field(path: &str, error: &serde_json::Error) -> Option<Problem> {
     let (name, known) = none.or_else(|| rest.rsplit_once("`, expected "))?;
     // Quoted names are every other part.
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-    let is_told = path == name || path.ends_with(&format!(".{name}"));
+    let is_named = path == name || path.ends_with(&format!(".{name}"));
     let field = match path {
-        path if is_told => path.to_owned(),
+        path if is_named => path.to_owned(),
         "." => name.to_owned(),
         outer => format!("{outer}.{name}"),
     };
@@ -126,17 +126,17 @@ fn without_content(error: &serde_json::Error) -> String {
         "invalid length",
         "unknown variant",
     ];
-    let told = match text.rsplit_once(", expected ") {
+    let message = match text.rsplit_once(", expected ") {
         Some((before, expected)) if speaks_of_content.iter().any(|s| before.starts_with(s)) => {
             format!("expected {expected}")
         }
         _ => text,
     };
-    let told = match told.rsplit_once(" at line ") {
-        Some((told, _)) => told.to_owned(),
-        None => told,
+    let message = match message.rsplit_once(" at line ") {
+        Some((before, _)) => before.to_owned(),
+        None => message,
     };
-    Redactor::shared().redact(&told).into_string()
+    Redactor::shared().redact(&message).into_string()
 }
 
 /// Walks through a value and keeps nothing of it but the keys of one object.
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_absent_and_an_unknown_key_is_told_with_its_path() {
+    fn null_is_absent_and_an_unknown_key_is_refused_with_its_path() {
         let outer: Outer = parse(br#"{"inner":{"number":null}}"#).unwrap();
         assert!(outer.inner.unwrap().number.is_none());
         let (code, field, detail) = refused(r#"{"inner":{"nubmer":1}}"#);

@@ -17,9 +17,7 @@ const MOST: usize = 10_000;
 /// Whoever has a valid token.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    /// Whose ledger.
     pub(crate) tenant: Tenant,
-    /// Where the request comes from.
     pub(crate) from: IpAddr,
     pub(crate) known: Known,
 }

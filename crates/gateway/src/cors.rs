@@ -49,7 +49,7 @@ pub(crate) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
     if origins.is_empty() {
         return None;
     }
-    let asked = [
+    let request_headers = [
         header::AUTHORIZATION,
         header::CONTENT_TYPE,
         header::ACCEPT,
@@ -59,7 +59,7 @@ pub(crate) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
         HeaderName::from_static("siglum-conversation-id"),
         HeaderName::from_static("traceparent"),
     ];
-    let told = [
+    let response_headers = [
         header::RETRY_AFTER,
         HeaderName::from_static("siglum-conversation-id"),
         HeaderName::from_static("siglum-session-id"),
@@ -71,8 +71,8 @@ pub(crate) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
         CorsLayer::new()
             .allow_origin(origins.iter().map(|o| o.0.clone()).collect::<Vec<_>>())
             .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
-            .allow_headers(asked)
-            .expose_headers(told)
+            .allow_headers(request_headers)
+            .expose_headers(response_headers)
             .max_age(REMEMBERED),
     )
 }

@@ -3,7 +3,6 @@
 //! It keeps no state of its own beside what may be lost (who was let in a moment ago, how much of a limit is left), so
 //! that several can serve one store. Handlers are async and do nothing but read requests and write answers; what they
 //! ask of the engine runs on threads that have a ledger each.
-#![warn(missing_docs)]
 
 mod addressed;
 mod admission;

@@ -46,10 +46,8 @@ pub enum ServeError {
     /// Others could reach it, and nobody said that they may.
     #[error("other machines can reach {0}, and traffic to it is not encrypted")]
     Plain(SocketAddr),
-    /// The address cannot be used.
     #[error("cannot listen on {0}")]
     Listen(SocketAddr, #[source] io::Error),
-    /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] LedgerError),
     /// The system gives no threads.
@@ -85,13 +83,13 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         if !matches!(settings.store, Store::File(..)) {
             tokio::spawn(fold(app.clone()));
         }
-        accept_all(&app, listener, told_to_stop()).await;
+        accept_all(&app, listener, stop_signal()).await;
         Ok(())
     })
 }
 
 /// Done when somebody wants the gateway to stop.
-async fn told_to_stop() {
+async fn stop_signal() {
     let (Ok(mut end), Ok(mut interrupt)) = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
@@ -209,11 +207,11 @@ async fn hear(app: &App, tenant: &Tenant, run: &JoinState) -> Result<(), Unavail
     let begun = Instant::now();
     while begun.elapsed() < FOLD && !*app.stopping().borrow() {
         let run = Arc::clone(run);
-        let heard = app.ledgers().write(tenant, move |here, ledger| {
+        let slice = app.ledgers().write(tenant, move |here, ledger| {
             let mut run = run.lock().unwrap_or_else(PoisonError::into_inner);
             worker::hear(here, ledger, &mut run, BATCHES)
         });
-        if heard.await?.map_err(|error| Unavailable::from(&error))? == Slice::Idle {
+        if slice.await?.map_err(|error| Unavailable::from(&error))? == Slice::Idle {
             break;
         }
     }

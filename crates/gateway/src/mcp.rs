@@ -30,7 +30,6 @@ pub enum Effect {
 /// A tool as an agent sees it.
 #[derive(Debug, Clone)]
 pub struct McpTool {
-    /// Its name.
     pub name: &'static str,
     /// Its name for people.
     pub title: &'static str,
@@ -38,7 +37,6 @@ pub struct McpTool {
     pub description: &'static str,
     /// The JSON schema of its arguments, an object.
     pub input: Value,
-    /// Whether it changes anything.
     pub effect: Effect,
 }
 
@@ -58,7 +56,6 @@ pub trait Desk: Send + Sync + 'static {
 /// Why the server could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum McpError {
-    /// It could not begin.
     #[error("cannot start the server")]
     Start(#[source] std::io::Error),
     /// Whoever started it speaks something else.
@@ -155,8 +152,8 @@ impl ServerHandler for Server {
         }
         let desk = Arc::clone(&self.0);
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let asked = tokio::task::spawn_blocking(move || desk.call(&request.name, arguments));
-        let result = match asked.await {
+        let call = tokio::task::spawn_blocking(move || desk.call(&request.name, arguments));
+        let result = match call.await {
             Ok(Ok(answer)) => answered(recorded(answer)),
             Ok(Err(reason)) => {
                 let reason = Redactor::shared().redact(&reason);

@@ -43,7 +43,6 @@ pub(crate) struct Metrics {
     requests: Family<Kind, Counter>,
     times: Histogram,
     telemetry: Telemetry,
-    /// Open connections.
     pub(crate) connections: Gauge,
     /// Open streams of sealed turns.
     pub(crate) streams: Gauge,
@@ -152,9 +151,9 @@ impl Metrics {
 
     /// All of it as text.
     pub(crate) fn text(&self) -> String {
-        let mut told = String::new();
+        let mut output = String::new();
         // Writing to a text does not fail.
-        let _ = text::encode(&mut told, &self.registry);
-        told
+        let _ = text::encode(&mut output, &self.registry);
+        output
     }
 }

@@ -16,7 +16,6 @@ pub(crate) const CONVERSATION: &str = "siglum-conversation-id";
 /// The name that a request gives.
 #[derive(Debug, Clone)]
 pub(crate) struct Name {
-    /// The name, if there is one.
     pub(crate) named: Option<ConversationId>,
     /// Where it came from; nobody named it where it is absent.
     pub(crate) by: NameSource,

@@ -30,7 +30,7 @@ pub(crate) fn router(app: &App) -> Router {
     let router = router.merge(crate::telemetry::grpc::routes());
     let router = router
         .fallback(|| async { Problem::not_found("no such route; see /v1/openapi.json") })
-        .layer(from_fn(told_as_problem))
+        .layer(from_fn(with_problem_body))
         .layer(CatchPanicLayer::custom(|_| {
             tracing::error!("a handler panicked");
             Problem::internal().into_response()
@@ -45,7 +45,7 @@ pub(crate) fn router(app: &App) -> Router {
 }
 
 /// What the router itself refuses has no body; it gets one.
-async fn told_as_problem(request: Request, next: Next) -> Response {
+async fn with_problem_body(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     if response.status() != StatusCode::METHOD_NOT_ALLOWED {
         return response;

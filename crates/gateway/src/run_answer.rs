@@ -45,8 +45,8 @@ pub(crate) enum Form {
 impl Form {
     /// The form that a request asks for: `format`, else whether it accepts a stream.
     pub(crate) fn requested(query: &mut Query, headers: &HeaderMap) -> Result<Self, Problem> {
-        let said = query.take("format")?;
-        match said.as_deref() {
+        let format = query.take("format")?;
+        match format.as_deref() {
             Some("json") => Ok(Self::Result),
             Some("events") => Ok(Self::Events),
             Some("ui-messages") => Ok(Self::UiMessages),
@@ -107,13 +107,13 @@ async fn result(running: &Running, ignored: Vec<IgnoredName>) -> Response {
     if let Some(problem) = unanswered(&finished) {
         return problem.into_response();
     }
-    let told = RunResult {
+    let body = RunResult {
         run: running.started().into(),
         agent: running.agent().to_string(),
         ignored,
         end: RunEnd::from(&finished),
     };
-    Json(told).into_response()
+    Json(body).into_response()
 }
 
 /// A run that failed before it said anything is no answer, and one that is not committed is none that counts.
@@ -134,13 +134,13 @@ fn named(headers: &mut HeaderMap, started: &Started) {
         span: SpanId::of_event(started.session, started.turn, TURN),
         sampled: true,
     };
-    let told = [
+    let fields = [
         (CONVERSATION, started.conversation.to_string()),
         (SESSION, started.session.to_string()),
         (TRACE, started.trace.to_string()),
         ("traceparent", parent.to_string()),
     ];
-    for (name, value) in told {
+    for (name, value) in fields {
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(HeaderName::from_static(name), value);
         }
@@ -198,19 +198,19 @@ impl Encoder {
 }
 
 fn own(next: Next, ignored: &mut Vec<IgnoredName>) -> Event {
-    let (id, mut told) = match next {
+    let (id, mut run_event) = match next {
         Next::Event(event) => (Some(event.number), RunEvent::from(&*event.event)),
         Next::Cut(events) => (None, RunEvent::Cut { events }),
     };
-    if let RunEvent::Started { ignored: told, .. } = &mut told {
-        *told = std::mem::take(ignored);
+    if let RunEvent::Started { ignored: names, .. } = &mut run_event {
+        *names = std::mem::take(ignored);
     }
-    let event = Event::default().event(told.name());
+    let event = Event::default().event(run_event.name());
     let event = match id {
         Some(number) => event.id(number.to_string()),
         None => event,
     };
-    event.json_data(&told).unwrap_or_default()
+    event.json_data(&run_event).unwrap_or_default()
 }
 
 fn data(chunk: &Value) -> Event {

@@ -236,7 +236,6 @@ impl Share {
         Ok(())
     }
 
-    /// Lets go of bytes.
     fn let_go(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         if let Some(held) = self.of.by_token().get_mut(&self.token) {
@@ -526,8 +525,8 @@ mod tests {
             write_wait: 3 * LOOK,
             ..Limits::default()
         });
-        let asked = slot(&shares, "a").unwrap();
-        let room = asked.room().unwrap();
+        let first = slot(&shares, "a").unwrap();
+        let room = first.room().unwrap();
         let unread = room.hold(10);
         assert!(room.place().await.is_none());
         assert!(
@@ -544,7 +543,7 @@ mod tests {
             drop(unread);
         });
         assert!(place.is_some());
-        drop((place, asked));
+        drop((place, first));
         assert!(shares.by_token().is_empty());
     }
 

@@ -141,11 +141,12 @@ fn behind(
         let most = usize::try_from(receipt.last + 1 - receipt.first).unwrap_or(usize::MAX);
         let entries = tx.entries(session, receipt.first - 1, most)?;
         let within = entries.iter().filter(|e| e.sequence <= receipt.last);
-        let told = SealedPosition {
+        let position = SealedPosition {
             receipt: Receipt::from(&receipt),
             entries: within.map(LogEntry::from).collect(),
         };
-        let json = serde_json::to_string(&told).map_err(|e| LedgerError::Storage(Box::new(e)))?;
+        let json =
+            serde_json::to_string(&position).map_err(|e| LedgerError::Storage(Box::new(e)))?;
         bytes += json.len();
         sealed.push(Sealed {
             number: receipt.number,

@@ -79,16 +79,13 @@ impl Git {
     pub fn resolve_ids(&self, abbreviated: &[&str]) -> Result<Vec<Option<Oid>>, GitError> {
         let plain =
             |id: &&str| (4..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_hexdigit());
-        let asked: Vec<&str> = abbreviated.iter().copied().filter(plain).collect();
-        let names: String = asked
-            .iter()
-            .map(|id| format!("{id}^{{commit}}\n"))
-            .collect();
+        let ids: Vec<&str> = abbreviated.iter().copied().filter(plain).collect();
+        let names: String = ids.iter().map(|id| format!("{id}^{{commit}}\n")).collect();
         let answer = self.bytes(&[COMMAND, "--batch-check"], names.as_bytes())?;
         let answer = str::from_utf8(&answer).map_err(|_| GitError::unreadable(COMMAND))?;
         let known = |line: &str| Oid::new(line.split(' ').next()?).ok();
         let found: HashMap<&str, Option<Oid>> =
-            asked.into_iter().zip(answer.lines().map(known)).collect();
+            ids.into_iter().zip(answer.lines().map(known)).collect();
         Ok(abbreviated
             .iter()
             .map(|id| found.get(id).cloned().flatten())

@@ -11,9 +11,7 @@ pub enum GitError {
     /// The git program does not start.
     #[error("cannot start {}", program.display())]
     Start {
-        /// What was to be started.
         program: PathBuf,
-        /// Why it did not.
         #[source]
         source: io::Error,
     },
@@ -22,7 +20,6 @@ pub enum GitError {
     Refused {
         /// The subcommand.
         command: String,
-        /// What git said.
         message: String,
     },
     /// Git said something that this program does not understand.
@@ -36,7 +33,6 @@ pub enum GitError {
     TooSlow {
         /// The subcommand.
         command: String,
-        /// Where it ran.
         dir: PathBuf,
         /// The bound, in seconds.
         limit: u64,
@@ -69,7 +65,6 @@ pub enum GitError {
     Io {
         /// Which file or directory.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

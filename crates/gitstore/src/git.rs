@@ -60,11 +60,8 @@ const FOREIGN: [&str; 20] = [
 /// A version of git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// The first number.
     pub major: u32,
-    /// The second number.
     pub minor: u32,
-    /// The third number.
     pub patch: u32,
 }
 
@@ -151,9 +148,9 @@ impl Git {
     /// # Errors
     /// Git does not start, or says something else.
     pub fn version(&self) -> Result<Version, GitError> {
-        let said = self.text(&["version"])?;
+        let output = self.text(&["version"])?;
         let unreadable = || GitError::unreadable("version");
-        let text = said.strip_prefix("git version ").ok_or_else(unreadable)?;
+        let text = output.strip_prefix("git version ").ok_or_else(unreadable)?;
         let numbers = text
             .split(['.', ' ', '\n', '-'])
             .map_while(|n| n.parse().ok());

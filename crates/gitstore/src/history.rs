@@ -17,7 +17,6 @@ pub struct ReflogEntry {
     pub old: Option<Oid>,
     /// Where it went.
     pub new: Oid,
-    /// When.
     pub at: Timestamp,
     /// What moved it, in git's words.
     pub message: String,

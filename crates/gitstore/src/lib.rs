@@ -7,7 +7,6 @@
 //!
 //! Paths, the git program and facts of the environment are parameters: nothing here asks for a
 //! variable, a clock or a random number. Nothing here decides who made a commit; that is `domain`.
-#![warn(missing_docs)]
 
 mod address;
 mod blame;

@@ -25,9 +25,7 @@ pub struct Listing<'a> {
 /// One commit as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedCommit {
-    /// The commit.
     pub commit: Oid,
-    /// When it was committed.
     pub committed: Timestamp,
     /// The person that git names as author, without secrets.
     pub author: String,

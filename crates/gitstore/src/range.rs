@@ -26,7 +26,6 @@ const BEGUN_MOST: u64 = 64 << 20;
 /// One commit of a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeCommit {
-    /// The commit.
     pub commit: Oid,
     /// How many parents it has here; in a shallow clone those at its edge have none.
     pub parents: usize,

@@ -19,7 +19,6 @@ const DEPTH_LIMIT: usize = 5;
 /// Where HEAD stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeadRead {
-    /// At a commit.
     Commit(Oid),
     /// At a branch without a commit.
     Unborn,
@@ -63,8 +62,8 @@ pub(crate) fn arrival(git_dir: &Path, commit: &Oid) -> Option<Arrival> {
     let to_commit = log
         .lines()
         .filter(|line| line.split(' ').nth(1) == Some(commit.as_str()));
-    let told = to_commit.filter_map(|line| parse_arrival(line.split_once('\t')?.1));
-    told.reduce(|a, b| if a == b { a } else { Arrival::Made })
+    let arrivals = to_commit.filter_map(|line| parse_arrival(line.split_once('\t')?.1));
+    arrivals.reduce(|a, b| if a == b { a } else { Arrival::Made })
 }
 
 /// Whether the message of a move says that the commit was made of another one.

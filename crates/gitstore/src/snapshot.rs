@@ -26,7 +26,6 @@ const SUBMODULE: &[u8] = b"160000 ";
 pub struct Snapshot {
     /// The name of the reference that keeps it.
     pub reference: String,
-    /// The commit.
     pub commit: Oid,
     /// The checkout that it was left in.
     pub worktree: String,
@@ -36,8 +35,8 @@ pub struct Snapshot {
 
 impl Git {
     fn line(&self, args: &[&str], input: &[u8]) -> Result<String, GitError> {
-        let said = self.bytes(args, input)?;
-        Ok(String::from_utf8_lossy(&said).trim().to_owned())
+        let output = self.bytes(args, input)?;
+        Ok(String::from_utf8_lossy(&output).trim().to_owned())
     }
 
     /// Keeps what is not committed in the checkout that this is, with files that git does not know and does not ignore,
@@ -124,8 +123,8 @@ impl Git {
             format,
             SNAPSHOTS,
         ];
-        let said = self.text(&args)?;
-        let mut parts = said.split('\0');
+        let output = self.text(&args)?;
+        let mut parts = output.split('\0');
         let mut found = Vec::new();
         while let (Some(reference), Some(commit), Some(message)) =
             (parts.next(), parts.next(), parts.next())
@@ -156,8 +155,8 @@ impl Git {
     /// # Errors
     /// Git cannot look.
     pub fn branch(&self) -> Result<Option<String>, GitError> {
-        let said = self.run(&["symbolic-ref", "-q", "--short", "HEAD"], b"")?;
-        let name = String::from_utf8_lossy(&said.stdout).trim().to_owned();
-        Ok((said.code == Some(0) && !name.is_empty()).then_some(name))
+        let output = self.run(&["symbolic-ref", "-q", "--short", "HEAD"], b"")?;
+        let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Ok((output.code == Some(0) && !name.is_empty()).then_some(name))
     }
 }

@@ -14,19 +14,14 @@ pub struct TokenRecord {
     pub id: TokenId,
     /// The digest of its text.
     pub digest: String,
-    /// What it may be used for.
     pub scope: Scope,
-    /// What people call it.
     pub name: String,
     /// Who made it.
     pub by: String,
-    /// When.
     pub created_at: Timestamp,
     /// From then on it is worth nothing.
     pub expires_at: Option<Timestamp>,
-    /// Since then it is worth nothing, because somebody said so.
     pub revoked_at: Option<Timestamp>,
-    /// The one that took its place.
     pub replaced_by: Option<TokenId>,
     /// When its use was last noted.
     pub last_used_at: Option<Timestamp>,

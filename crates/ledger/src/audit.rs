@@ -11,13 +11,11 @@ type Result<T, E = LedgerError> = std::result::Result<T, E>;
 /// Which entries are meant; nothing is said of what is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Those of a session.
     pub session: Option<SessionId>,
     /// Those of an action, by its word.
     pub action: Option<String>,
     /// Those of an actor, by the whole name or by its first words.
     pub actor: Option<String>,
-    /// Those of a pipeline.
     pub pipeline: Option<String>,
     /// Those from this time on.
     pub since: Option<Timestamp>,

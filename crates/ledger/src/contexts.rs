@@ -13,7 +13,6 @@ type Result<T, E = LedgerError> = std::result::Result<T, E>;
 /// One route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteRecord {
-    /// Its key.
     pub key: RouteKey,
     /// The context that its ordinary runs see; none where all of them were isolated.
     pub current: Option<ContextKey>,
@@ -23,16 +22,13 @@ pub struct RouteRecord {
     pub created_at: Timestamp,
     /// When anything was last heard of it.
     pub seen_at: Timestamp,
-    /// How many runs there were.
     pub runs: u64,
-    /// The last of them.
     pub last: Option<LastRun>,
 }
 
 /// The last run of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastRun {
-    /// Its context.
     pub context: ContextKey,
     /// The session that it was kept in.
     pub session: SessionId,
@@ -45,9 +41,7 @@ pub struct LastRun {
 /// One context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextRecord {
-    /// Its key.
     pub key: ContextKey,
-    /// Its route.
     pub route: RouteKey,
     /// The session that it is kept in, and that keeps no other one.
     pub session: SessionId,
@@ -55,13 +49,11 @@ pub struct ContextRecord {
     pub prepared: Option<String>,
     /// The context that it came from, and the last sequence of that one's log that it may see.
     pub parent: Option<(ContextKey, u64)>,
-    /// Why it came to be.
     pub cause: Cause,
     /// What it has of the one that it came from.
     pub inherit: Inherit,
     /// Who asked for it.
     pub by: String,
-    /// When it came to be.
     pub created_at: Timestamp,
     /// When anything was last done with it.
     pub seen_at: Timestamp,
@@ -78,11 +70,9 @@ pub struct ContextRecord {
 pub enum ContextTurnKind {
     /// One that somebody asked for.
     Asked,
-    /// That of a heartbeat.
     Heartbeat,
     /// What was said before was summed up, but for so many messages.
     Compaction {
-        /// How many.
         keep: u32,
     },
 }
@@ -90,17 +80,14 @@ pub enum ContextTurnKind {
 /// What is known of one turn of a context beside its log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextTurn {
-    /// Its context.
     pub context: ContextKey,
     /// The key under which it was handed over.
     pub key: String,
-    /// The turn.
     pub turn: TurnId,
     /// Its part of the log, from its first sequence to its last.
     pub log: (u64, u64),
     /// Its part of the host's own order.
     pub positions: Option<(u64, u64)>,
-    /// What it is.
     pub kind: ContextTurnKind,
     /// The key of the turn that was broken off and that this one does again.
     pub recovers: Option<String>,
@@ -113,17 +100,14 @@ pub struct ContextTurn {
 /// A part of a host's order that nobody handed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextGap {
-    /// Its context.
     pub context: ContextKey,
     /// The first position.
     pub first: u64,
     /// The last position.
     pub last: u64,
-    /// Why it is there.
     pub reason: String,
     /// Since when it is known.
     pub since: Timestamp,
-    /// When it was filled.
     pub filled_at: Option<Timestamp>,
     /// When somebody said to go on with it, and who.
     pub accepted: Option<(Timestamp, String)>,
@@ -150,24 +134,19 @@ pub struct ContextRun {
     pub content: String,
     /// Whether the context came to be for it.
     pub made: bool,
-    /// When.
     pub at: Timestamp,
 }
 
 /// A route went over to another context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteMove {
-    /// The route.
     pub route: RouteKey,
-    /// When.
     pub at: Timestamp,
     /// Who asked for it.
     pub by: String,
     /// The context before; none for the first one.
     pub from: Option<ContextKey>,
-    /// The context since.
     pub to: ContextKey,
-    /// Why.
     pub cause: Cause,
 }
 

@@ -14,7 +14,6 @@ type Result<T, E = LedgerError> = std::result::Result<T, E>;
 /// A heartbeat as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeartbeatRecord {
-    /// What people call it.
     pub name: HeartbeatName,
     /// What it is, in JSON. No secret is in it.
     pub definition: String,
@@ -22,13 +21,10 @@ pub struct HeartbeatRecord {
     pub origin: String,
     /// Who wrote it, or changed it last.
     pub by: String,
-    /// When it was first written.
     pub created_at: Timestamp,
-    /// When it was changed last.
     pub changed_at: Timestamp,
     /// Since when its schedule is followed: its intervals are counted from there.
     pub anchor: Timestamp,
-    /// Since when it is paused.
     pub paused_at: Option<Timestamp>,
     /// Since when it is no more; what became of its ticks is kept a while.
     pub removed_at: Option<Timestamp>,
@@ -41,31 +37,21 @@ pub struct HeartbeatRecord {
 /// A time that a heartbeat was due, or asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TickRecord {
-    /// Of which heartbeat.
     pub heartbeat: HeartbeatName,
-    /// When it was due.
     pub due: Timestamp,
-    /// Why there is a tick.
     pub cause: TickCause,
     /// When somebody took it.
     pub fired_at: Timestamp,
-    /// Who.
     pub by: String,
     /// Until then nobody else takes it for lost.
     pub held_until: Timestamp,
-    /// What became of it.
     pub outcome: TickOutcome,
-    /// Why, in words.
     pub reason: Option<String>,
-    /// When.
     pub ended_at: Option<Timestamp>,
     /// How many due times before it are told by it, too.
     pub missed: u64,
-    /// Its session.
     pub session: Option<SessionId>,
-    /// Its context.
     pub context: Option<ContextKey>,
-    /// Tokens that it used.
     pub tokens: u64,
     /// What that cost, in billionths of a dollar.
     pub nano_usd: u64,
@@ -77,20 +63,16 @@ pub struct TickRecord {
     pub tries: u64,
     /// Nobody tries before.
     pub retry_at: Option<Timestamp>,
-    /// When it was delivered.
     pub delivered_at: Option<Timestamp>,
 }
 
 /// How many ticks of a heartbeat came to one end, for one reason, whether they are kept or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TickTotal {
-    /// What became of them.
     pub outcome: TickOutcome,
     /// Why; empty where there is no word for it.
     pub reason: String,
-    /// How many.
     pub ticks: u64,
-    /// Tokens that they used.
     pub tokens: u64,
     /// What that cost, in billionths of a dollar.
     pub nano_usd: u64,

@@ -18,18 +18,14 @@ pub type Read<T> = std::result::Result<T, String>;
 /// A numbered row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored<T> {
-    /// Its number.
     pub number: u64,
-    /// What it says.
     pub row: Read<T>,
 }
 
 /// A session, whether its record can be read or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSession {
-    /// Its id.
     pub id: SessionId,
-    /// What is stored of it.
     pub record: Read<SessionRecord>,
 }
 
@@ -53,7 +49,6 @@ pub struct StoredEntry {
 /// A run of transcript lines, whether it can be read or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSegment {
-    /// The stream.
     pub stream: String,
     /// The offset of its first line.
     pub first: u64,
@@ -64,11 +59,9 @@ pub struct StoredSegment {
 /// Rows that belong to nothing that is there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stray {
-    /// What they are.
     pub what: String,
     /// What they say that they belong to.
     pub of: String,
-    /// How many.
     pub rows: u64,
 }
 

@@ -24,11 +24,9 @@ pub struct Launch {
 pub struct Claim {
     /// The session that the agent runs: the launched one, or an older one that goes on.
     pub to: SessionId,
-    /// The product.
     pub agent: AgentName,
     /// Its own id of the session.
     pub native: NativeId,
-    /// Its process.
     pub process: ProcessIdentity,
 }
 
@@ -39,15 +37,9 @@ pub enum LaunchEnd {
     /// With exit code 0.
     Completed,
     /// With another exit code.
-    Failed {
-        /// The exit code.
-        code: i32,
-    },
+    Failed { code: i32 },
     /// By a signal.
-    Signalled {
-        /// Its number.
-        signal: i32,
-    },
+    Signalled { signal: i32 },
     /// It could not be started.
     NotStarted {
         /// The exit code of the launcher: 127 where it was not found, 126 else.
@@ -65,9 +57,7 @@ pub enum LaunchEnd {
 pub enum OwnWorktree {
     /// Nothing in it would have been lost, and it was removed.
     Removed,
-    /// It is there.
     Kept {
-        /// Why.
         reason: String,
         /// What was not committed in it, as a commit that no branch has.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,6 +70,5 @@ pub enum OwnWorktree {
 pub struct Snapshot {
     /// The name of the reference that keeps it.
     pub reference: String,
-    /// The commit.
     pub commit: Oid,
 }

@@ -7,7 +7,6 @@
 //! [`Contexts`], [`Heartbeats`], [`Runs`].
 //! The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
-#![warn(missing_docs)]
 
 mod access;
 mod attempt;

@@ -14,13 +14,11 @@ type Result<T, E = LedgerError> = std::result::Result<T, E>;
 /// A pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineRecord {
-    /// Its id.
     pub id: String,
     /// When it was first named.
     pub first_at: Timestamp,
     /// When it was last named.
     pub last_at: Timestamp,
-    /// How many events were recorded of it.
     pub events: u64,
 }
 
@@ -31,9 +29,7 @@ pub struct NewPipelineEvent<'a> {
     pub at: Timestamp,
     /// Who records it.
     pub by: &'a str,
-    /// Through what.
     pub source: &'a str,
-    /// What happened.
     pub draft: &'a Draft,
     /// A keyed digest of what was said.
     pub content: &'a str,

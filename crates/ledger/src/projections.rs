@@ -15,9 +15,7 @@ type Result<T, E = LedgerError> = std::result::Result<T, E>;
 /// Somebody who shows what is committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Projection {
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub kind: String,
     /// Where it is, in the words of its kind.
     pub target: String,
@@ -30,9 +28,7 @@ pub struct Projection {
 /// How far a projection has come with a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// The projection.
     pub projection: String,
-    /// The session.
     pub session: SessionId,
     /// The last receipt that its sink has; 0 if none.
     pub taken: u64,

@@ -86,9 +86,7 @@ impl Relation {
 /// One session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRecord {
-    /// Its id.
     pub id: SessionId,
-    /// The product.
     pub agent: AgentName,
     /// What the outside world calls it. Frozen.
     pub conversation: ConversationId,
@@ -96,11 +94,8 @@ pub struct SessionRecord {
     pub home: LedgerId,
     /// Who runs it.
     pub mode: Mode,
-    /// How it came here.
     pub origin: SessionOrigin,
-    /// The session it came from.
     pub parent: Option<(SessionId, Relation)>,
-    /// When it was created.
     pub created_at: Timestamp,
     /// When anything was last heard of it.
     pub last_at: Timestamp,
@@ -108,9 +103,7 @@ pub struct SessionRecord {
     pub ended_at: Option<Timestamp>,
     /// The directory it started in.
     pub cwd: Option<String>,
-    /// The repository it works in.
     pub repository: Option<RepositoryId>,
-    /// The checkout it works in.
     pub worktree: Option<String>,
     /// The last sequence of its log.
     pub head: u64,
@@ -165,7 +158,6 @@ impl SessionRecord {
 /// A sighting, without what was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sighted {
-    /// The event that it speaks of.
     pub event: String,
     /// When it happened.
     pub at: Timestamp,
@@ -175,15 +167,9 @@ pub struct Sighted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forgotten {
     /// Some of its texts, or parts of them.
-    Parts {
-        /// When.
-        at: Timestamp,
-    },
+    Parts { at: Timestamp },
     /// Everything that had been said and done by then.
-    Whole {
-        /// When.
-        at: Timestamp,
-    },
+    Whole { at: Timestamp },
 }
 
 impl Forgotten {
@@ -201,7 +187,6 @@ impl Forgotten {
 pub struct Payload {
     /// Its place among all entries of the store.
     pub position: u64,
-    /// The session.
     pub session: SessionId,
     /// Its place in the log of the session.
     pub sequence: u64,
@@ -231,20 +216,15 @@ pub struct Summary {
     pub models: Vec<String>,
     /// Turns with a prompt.
     pub turns: u64,
-    /// Tool calls.
     pub tool_calls: u64,
-    /// Sub-agents.
     pub subagents: u64,
-    /// What it cost.
     pub tokens: Tokens,
 }
 
 /// A session with its summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionListing {
-    /// The session.
     pub record: SessionRecord,
-    /// What it amounts to.
     pub summary: Summary,
     /// How many commits name it as committer.
     pub commits: u64,
@@ -255,7 +235,7 @@ pub struct SessionListing {
 pub enum Order {
     /// Those that something was heard of last come first.
     #[default]
-    Heard,
+    LastActive,
     /// Those that were created last come first, by their ids: an order in which no session moves.
     Created {
         /// Only those that come after this one.
@@ -266,11 +246,9 @@ pub enum Order {
 /// Which sessions to list, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// Only this one.
     pub id: Option<SessionId>,
     /// Only those that work in one of these repositories: their own, one that was stated, or one that they edit or commit in.
     pub repositories: Vec<RepositoryId>,
-    /// Only of this agent.
     pub agent: Option<AgentName>,
     /// Only with something heard at or after this.
     pub since: Option<Timestamp>,
@@ -280,11 +258,9 @@ pub struct SessionFilter {
     pub open: bool,
     /// Only that were not given up as unseen.
     pub seen: bool,
-    /// Only that came from this session.
     pub parent: Option<SessionId>,
     /// Only with all of these links attached, after all statements by their time.
     pub links: Vec<Link>,
-    /// In which order.
     pub order: Order,
     /// At most this many; 0 means all.
     pub limit: usize,
@@ -293,9 +269,7 @@ pub struct SessionFilter {
 /// A session bound to a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
-    /// The session.
     pub session: SessionId,
-    /// The process.
     pub process: ProcessIdentity,
     /// When it was bound last.
     pub bound_at: Timestamp,
@@ -306,39 +280,29 @@ pub struct Binding {
 /// One turn as the ledger knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnRecord {
-    /// Its id.
     pub id: TurnId,
-    /// The session.
     pub session: SessionId,
     /// The agent's name for it.
     pub native: String,
-    /// When it was opened.
     pub opened_at: Timestamp,
 }
 
 /// A tool call that runs now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningCall {
-    /// Whose.
     pub session: SessionId,
-    /// Its event.
     pub event: String,
-    /// Since when.
     pub started: Timestamp,
 }
 
 /// One change of one file by one tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditRecord {
-    /// Who made it.
     pub session: SessionId,
     /// The tool call.
     pub event: String,
-    /// The turn.
     pub turn: Option<TurnId>,
-    /// Where.
     pub repository: RepositoryId,
-    /// In which checkout.
     pub worktree: String,
     /// Relative to the checkout.
     pub path: String,
@@ -350,7 +314,6 @@ pub struct EditRecord {
     pub before: Option<FileVersion>,
     /// The content after; absent if there is none.
     pub after: Option<FileVersion>,
-    /// What surrounded it.
     pub detail: EditDetail,
     /// The keyed hashes of the lines it added, once the worker has compared the versions.
     pub lines: Option<Vec<u64>>,
@@ -393,7 +356,6 @@ pub enum OutputMention {
 /// A commit that HEAD came to while a tool call ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadMove {
-    /// The repository.
     pub repository: RepositoryId,
     /// Where HEAD went.
     pub commit: Oid,
@@ -422,13 +384,9 @@ pub enum IntentState {
 /// Somebody is, or was, about to commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntentRecord {
-    /// The repository.
     pub repository: RepositoryId,
-    /// When.
     pub at: Timestamp,
-    /// What could be seen.
     pub scene: Scene,
-    /// Where it stands.
     pub state: IntentState,
 }
 
@@ -465,9 +423,7 @@ impl SeenBy {
 /// What is known of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitRecord {
-    /// The repository.
     pub repository: RepositoryId,
-    /// The commit.
     pub commit: Oid,
     /// The checkpoint that it is.
     pub checkpoint: Option<CheckpointId>,
@@ -482,7 +438,6 @@ pub struct CommitRecord {
     pub patch: Option<String>,
     /// When it was noticed.
     pub at: Timestamp,
-    /// How it was noticed.
     pub seen_by: SeenBy,
 }
 
@@ -510,15 +465,10 @@ pub enum CheckpointKind {
 /// A record that pins sessions to a commit or an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointRecord {
-    /// Its id.
     pub id: CheckpointId,
-    /// What it is for.
     pub kind: CheckpointKind,
-    /// The repository.
     pub repository: Option<RepositoryId>,
-    /// The commit.
     pub commit: Option<Oid>,
-    /// When.
     pub at: Timestamp,
     /// The sessions, each up to a sequence of its log.
     pub pins: Vec<(SessionId, u64)>,
@@ -527,13 +477,10 @@ pub struct CheckpointRecord {
 /// Something that was refused, deferred or lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclineRecord {
-    /// When.
     pub at: Timestamp,
-    /// At which edge.
     pub edge: String,
     /// A stable word for the reason.
     pub reason: String,
-    /// What exactly.
     pub detail: String,
 }
 
@@ -542,13 +489,10 @@ pub struct DeclineRecord {
 pub struct TranscriptRecord {
     /// The name of the stream: the file's stem.
     pub stream: String,
-    /// The agent that writes it.
     pub agent: AgentName,
-    /// The session it belongs to.
     pub session: SessionId,
     /// The agent's id of that session.
     pub native: NativeId,
-    /// The file.
     pub path: String,
     /// The sub-agent, if it is one's own file.
     pub subagent: Option<String>,
@@ -567,7 +511,6 @@ pub struct TranscriptRecord {
 /// A run of transcript lines, redacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// The stream.
     pub stream: String,
     /// The offset of its first line in the agent's own file.
     pub first: u64,
@@ -580,9 +523,7 @@ pub struct Segment {
 /// A repository and its checkouts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryRecord {
-    /// Its id.
     pub id: RepositoryId,
-    /// The git common directory.
     pub common_dir: String,
     /// The checkouts, each with the HEAD up to which commits were looked for.
     pub worktrees: Vec<(String, Option<Oid>)>,

@@ -45,17 +45,12 @@ pub struct DueDocument {
 pub struct ReplicaRow {
     /// Its place in the log.
     pub sequence: u64,
-    /// The turn.
     pub turn: Option<TurnId>,
-    /// Its id.
     pub id: ObservationId,
-    /// Who saw it.
     pub source: Source,
     /// What its source calls it.
     pub key: String,
-    /// The event that it speaks of.
     pub event: String,
-    /// The sub-agent that it happened in.
     pub subagent: Option<String>,
     /// The word for its kind of fact.
     pub kind: String,
@@ -74,11 +69,9 @@ pub struct ReplicaRow {
 /// A turn as one ledger hands it to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaTurn {
-    /// Its id.
     pub id: TurnId,
     /// The agent's name for it.
     pub native: String,
-    /// When it was opened.
     pub opened_at: Timestamp,
     /// The entry that holds its prompt.
     pub prompt: Option<u64>,
@@ -87,24 +80,18 @@ pub struct ReplicaTurn {
 /// A repository that is somewhere else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaRepository {
-    /// Its id.
     pub id: RepositoryId,
     /// The ledger that works beside it.
     pub home: LedgerId,
-    /// The machine.
     pub host: String,
-    /// The git common directory there.
     pub common_dir: String,
 }
 
 /// A commit that git made of another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RewriteRecord {
-    /// The one before.
     pub old: Oid,
-    /// What git did.
     pub command: String,
-    /// When.
     pub at: Timestamp,
 }
 

@@ -15,7 +15,6 @@ pub struct RequestRecord {
     pub content: String,
     /// What came of it, in the words of whoever did it. No secret is in it.
     pub outcome: String,
-    /// When.
     pub at: Timestamp,
 }
 

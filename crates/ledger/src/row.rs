@@ -61,15 +61,11 @@ pub(crate) fn unpack(stored: &[u8]) -> Result<String> {
 /// An entry on its way into a store, or waiting in an open turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRow {
-    /// Its id.
     pub id: ObservationId,
-    /// Who saw it.
     pub source: Source,
     /// What its source calls it.
     pub key: String,
-    /// The event that it speaks of.
     pub event: String,
-    /// The sub-agent that it happened in.
     pub subagent: Option<String>,
     /// The word for its kind of fact.
     pub kind: String,

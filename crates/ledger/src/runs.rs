@@ -11,9 +11,7 @@ type Result<T, E = LedgerError> = std::result::Result<T, E>;
 /// A run: one driven turn, and who asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRecord {
-    /// The turn.
     pub turn: TurnId,
-    /// Its session.
     pub session: SessionId,
     /// What whoever asked calls the turn.
     pub key: String,
@@ -25,7 +23,6 @@ pub struct RunRecord {
     pub context: Option<ContextKey>,
     /// Who asked.
     pub by: String,
-    /// When it began.
     pub started_at: Timestamp,
     /// How it ended, when it did.
     pub end: Option<RunEnd>,
@@ -34,11 +31,9 @@ pub struct RunRecord {
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunEnd {
-    /// When.
     pub at: Timestamp,
     /// A stable word.
     pub status: String,
-    /// What went wrong.
     pub error: Option<Redacted>,
     /// Whether all that was said in it is committed. If not, the agent's own session has more than the log.
     pub committed: bool,
@@ -47,11 +42,8 @@ pub struct RunEnd {
 /// Something that an agent wants to hear from people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InteractionRecord {
-    /// Its id.
     pub id: InteractionId,
-    /// The session.
     pub session: SessionId,
-    /// The turn.
     pub turn: TurnId,
     /// A stable word: `permission`.
     pub kind: String,
@@ -59,11 +51,8 @@ pub struct InteractionRecord {
     pub title: Redacted,
     /// The tool call that it is about, by the agent's own name.
     pub call: Option<String>,
-    /// What can be said to it.
     pub options: Vec<InteractionOption>,
-    /// When it was asked.
     pub raised_at: Timestamp,
-    /// What became of it.
     pub settled: Option<Settlement>,
 }
 
@@ -81,13 +70,11 @@ pub struct InteractionOption {
 /// What became of an interaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settlement {
-    /// When.
     pub at: Timestamp,
     /// How: `answered`, `policy`, `expired`, `cancelled`, `lost`.
     pub how: String,
     /// What was chosen.
     pub option: Option<String>,
-    /// Who.
     pub by: String,
 }
 

@@ -44,11 +44,11 @@ mod tests {
             min_reader,
             min_writer,
         };
-        let told = match found.admit(5) {
+        let outcome = match found.admit(5) {
             Ok(()) => "admitted".to_owned(),
             Err(refused) => refused.to_string(),
         };
-        assert_eq!(told, expected);
+        assert_eq!(outcome, expected);
     }
 
     #[test]

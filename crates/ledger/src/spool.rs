@@ -23,7 +23,6 @@ pub enum Aside {
     Newer,
     /// The ledger refused it, which may be the ledger's own damage.
     Refused,
-    /// It cannot be read.
     Unreadable,
 }
 
@@ -51,7 +50,6 @@ pub struct Spool {
 /// A delivery that waits.
 #[derive(Debug)]
 pub struct Spooled {
-    /// Where.
     pub path: PathBuf,
     /// What; `Err` says why it cannot be read, and for whom it is.
     pub intake: Result<Intake, (Aside, String)>,
@@ -61,9 +59,7 @@ pub struct Spooled {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write to the spool {dir}")]
 pub struct SpoolError {
-    /// The directory.
     pub dir: PathBuf,
-    /// Why.
     #[source]
     pub source: io::Error,
 }
@@ -347,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_ledger_refused_waits_again_once_it_is_asked_for() {
+    fn what_the_ledger_refused_waits_again_once_it_is_requested() {
         let home = tempfile::tempdir().unwrap();
         let spool = Spool::at(home.path());
         spool.put(&intake(1)).unwrap();

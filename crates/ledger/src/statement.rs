@@ -11,38 +11,22 @@ use crate::launch::{Claim, Launch, LaunchEnd, OwnWorktree};
 #[serde(tag = "statement", rename_all = "snake_case")]
 pub enum Statement {
     /// A link is attached to a session.
-    LinkAttached {
-        /// The session.
-        session: SessionId,
-        /// The link.
-        link: Link,
-    },
+    LinkAttached { session: SessionId, link: Link },
     /// A link is detached from a session.
-    LinkDetached {
-        /// The session.
-        session: SessionId,
-        /// The link.
-        link: Link,
-    },
+    LinkDetached { session: SessionId, link: Link },
     /// A commit is said to be a session's.
     Adopted {
-        /// The repository.
         repository: RepositoryId,
-        /// The commit.
         commit: Oid,
-        /// The session.
         session: SessionId,
     },
     /// What was said of a commit is taken back.
     Disowned {
-        /// The repository.
         repository: RepositoryId,
-        /// The commit.
         commit: Oid,
     },
     /// A session is said to have ended.
     Ended {
-        /// The session.
         session: SessionId,
         /// How, where that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,44 +34,29 @@ pub enum Statement {
     },
     /// A session works in these repositories, the first of them first of all.
     WorksIn {
-        /// The session.
         session: SessionId,
-        /// The repositories.
         repositories: Vec<RepositoryId>,
     },
     /// A session was archived.
-    Archived {
-        /// The session.
-        session: SessionId,
-    },
+    Archived { session: SessionId },
     /// A launcher is about to start the command of a session.
-    Launched {
-        /// The session.
-        session: SessionId,
-        /// How.
-        launch: Launch,
-    },
+    Launched { session: SessionId, launch: Launch },
     /// The first agent process below a launcher took up what was launched.
     Claimed {
         /// The session that was launched.
         session: SessionId,
-        /// By whom.
         claim: Claim,
     },
     /// The command of a launched session is over.
     LaunchEnded {
-        /// The session.
         session: SessionId,
-        /// How.
         end: LaunchEnd,
         /// What became of the checkout that was made for it.
         worktree: Option<OwnWorktree>,
     },
     /// A turn that nobody drove was settled by a person.
     Decided {
-        /// The session.
         session: SessionId,
-        /// The turn.
         turn: TurnId,
         /// `done`, `failed` or `discard`.
         decision: String,
@@ -142,12 +111,9 @@ pub struct StatementRecord {
     pub ledger: LedgerId,
     /// Its number there.
     pub sequence: u64,
-    /// When.
     pub at: Timestamp,
-    /// By whom.
     pub by: String,
     /// Through what: `cli`, `environment`, `api`.
     pub source: String,
-    /// What it says.
     pub statement: Statement,
 }

@@ -108,7 +108,6 @@ pub(crate) fn outcome(
         .ok_or_else(|| LedgerError::Damaged(format!("`{word}` is no outcome")))
 }
 
-/// A statement.
 pub(crate) struct StatementRow {
     pub(crate) ledger: LedgerId,
     pub(crate) sequence: u64,
@@ -174,7 +173,6 @@ impl<'a> Subjects<'a> {
     }
 }
 
-/// An intent.
 pub(crate) struct IntentRow {
     pub(crate) repository: RepositoryId,
     pub(crate) at: Timestamp,
@@ -208,7 +206,6 @@ pub(crate) fn intent_state(state: &IntentState) -> (&'static str, Option<&str>) 
     }
 }
 
-/// A commit.
 pub(crate) struct CommitRow {
     pub(crate) repository: RepositoryId,
     pub(crate) commit: Oid,

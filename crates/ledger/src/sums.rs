@@ -229,7 +229,6 @@ pub(crate) fn list(columns: &[&str], before: &str) -> String {
 /// A row whose columns are not what was stored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unlike {
-    /// The table.
     pub table: &'static str,
     /// Which row: its key, column by column.
     pub row: String,
@@ -238,7 +237,6 @@ pub struct Unlike {
 /// A table whose rows are not those that its tally knows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Miscount {
-    /// The table.
     pub table: &'static str,
     /// How many rows were stored.
     pub stored: u64,

@@ -25,7 +25,6 @@ pub struct TelemetryBatch {
     pub records: u64,
     /// Whether it was sent on already, before its session was known.
     pub forwarded: bool,
-    /// What is in it.
     pub payload: Vec<u8>,
 }
 
@@ -60,7 +59,6 @@ pub struct KeptTelemetry {
     pub sequence: u64,
     /// Whether it has spans, logs or metrics.
     pub signal: String,
-    /// What is in it.
     pub payload: Vec<u8>,
 }
 
@@ -89,7 +87,6 @@ pub struct UnassignedRecord {
     pub reason: String,
     /// Whether it was sent on as it is.
     pub forwarded: bool,
-    /// What is in it.
     pub payload: Vec<u8>,
 }
 
@@ -108,7 +105,6 @@ pub struct ForwardRecord {
     pub session: Option<SessionId>,
     /// How many spans, log records or data points it has.
     pub records: u64,
-    /// What is in it.
     pub payload: Vec<u8>,
 }
 

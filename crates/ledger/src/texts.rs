@@ -15,9 +15,7 @@ use crate::statement::Statement;
 /// A column that holds text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextColumn {
-    /// Its table.
     pub table: &'static str,
-    /// Its name.
     pub column: &'static str,
 }
 

@@ -352,10 +352,13 @@ pub trait Sessions {
     /// the agent wrote it. The first one noted stands.
     fn note_prompt(&mut self, turn: TurnId, sequence: u64) -> Result<()>;
     /// The first turn that somebody asked for, and the sequence of its prompt.
-    fn first_asked(&mut self, session: SessionId) -> Result<Option<(TurnId, u64)>>;
+    fn first_prompt(&mut self, session: SessionId) -> Result<Option<(TurnId, u64)>>;
     /// The last turn that somebody asked for at or before a time, and the sequence of its prompt.
-    fn last_asked(&mut self, session: SessionId, until: Timestamp)
-    -> Result<Option<(TurnId, u64)>>;
+    fn last_prompt(
+        &mut self,
+        session: SessionId,
+        until: Timestamp,
+    ) -> Result<Option<(TurnId, u64)>>;
 
     /// Records a statement and gives it the next number of this ledger.
     fn state(
@@ -380,15 +383,12 @@ pub trait Sessions {
 pub struct NewEntry<'a> {
     /// Its id, if it is new.
     pub id: ObservationId,
-    /// Its session.
     pub session: SessionId,
-    /// Its turn.
     pub turn: Option<TurnId>,
     /// When the ledger takes it.
     pub recorded_at: Timestamp,
     /// The salt of its payload's digest.
     pub salt: [u8; 32],
-    /// What was seen.
     pub observation: &'a Observation,
 }
 
@@ -397,7 +397,6 @@ pub struct NewEntry<'a> {
 pub enum Appended {
     /// It is new, at this place of the log.
     New(u64),
-    /// It was there.
     Known,
 }
 

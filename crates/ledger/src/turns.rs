@@ -17,7 +17,6 @@ pub struct Lease {
     /// Grows with each change of the holder, and when somebody takes a lease that had run out: a write that
     /// names another one comes too late.
     pub epoch: u64,
-    /// Who has it.
     pub holder: String,
     /// From then on somebody else may take it.
     pub expires_at: Timestamp,
@@ -26,9 +25,7 @@ pub struct Lease {
 /// A turn that its driver has opened and not committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenTurn {
-    /// The session.
     pub session: SessionId,
-    /// The turn.
     pub id: TurnId,
     /// What its driver calls it.
     pub key: String,
@@ -36,7 +33,6 @@ pub struct OpenTurn {
     pub epoch: u64,
     /// The last sequence of the log when it was opened.
     pub base: u64,
-    /// When.
     pub opened_at: Timestamp,
     /// Why a person has to decide what becomes of it.
     pub held: Option<String>,
@@ -45,7 +41,6 @@ pub struct OpenTurn {
 /// A receipt that a driver can ask for by its own key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyedReceipt {
-    /// The receipt.
     pub receipt: Receipt,
     /// A keyed digest of what the driver said in the turn.
     pub content: String,

@@ -13,9 +13,7 @@ type Result<T, E = LedgerError> = std::result::Result<T, E>;
 /// What a message of a session cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageRecord {
-    /// The session.
     pub session: SessionId,
-    /// What it cost.
     pub usage: Usage,
     /// Whether an older session has the same event of the same moment, so that this one is a copy of it.
     pub copied: bool,
@@ -24,7 +22,6 @@ pub struct UsageRecord {
 /// Which messages are meant; nothing is said of what is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsageFilter {
-    /// Those of a session.
     pub session: Option<SessionId>,
     /// Those from this time on.
     pub since: Option<Timestamp>,

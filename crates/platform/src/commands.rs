@@ -8,7 +8,6 @@ use crate::procfs;
 /// A process above this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// Its number.
     pub pid: u32,
     /// The file name of its executable, where the system tells it.
     pub executable: Option<String>,

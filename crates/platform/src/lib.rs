@@ -2,7 +2,6 @@
 //!
 //! For the edges alone; whatever lies below them gets these as values. What the system does not tell is no evidence,
 //! never a failure.
-#![warn(missing_docs)]
 
 pub mod clock;
 pub mod commands;
@@ -133,7 +132,6 @@ pub fn started_with(process: &ProcessIdentity, names: &[&str]) -> Option<Vec<(St
 /// The files that a process runs.
 #[derive(Debug, Clone, Default)]
 pub struct ProcessPaths {
-    /// The program.
     pub executable: Option<String>,
     /// The script, if the program is an interpreter.
     pub script: Option<String>,
@@ -181,8 +179,8 @@ pub fn command_line(pid: u32) -> Option<Vec<String>> {
 #[must_use]
 pub fn alive(process: &ProcessIdentity) -> Option<bool> {
     let here = machine();
-    let is_told = !process.boot.is_empty() && !here.boot.is_empty();
-    if process.host != here.host || !is_told || boot_kind(&process.boot) != boot_kind(&here.boot) {
+    let is_known = !process.boot.is_empty() && !here.boot.is_empty();
+    if process.host != here.host || !is_known || boot_kind(&process.boot) != boot_kind(&here.boot) {
         return None;
     }
     if process.boot != here.boot {

@@ -74,7 +74,6 @@ pub(super) fn start_time(pid: u32) -> Option<u64> {
     stat(pid).filter(|s| !s.ended).map(|s| s.start)
 }
 
-/// The parent of a process.
 pub(super) fn parent(pid: u32) -> Option<u32> {
     stat(pid).map(|s| s.parent)
 }

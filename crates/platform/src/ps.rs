@@ -252,14 +252,14 @@ mod tests {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        let mut said = BufReader::new(child.stdout.take().unwrap());
-        said.read_line(&mut line).unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
         let pid = line.trim().parse().expect(&line);
         let by_proc = chain_summary(&procfs::chain(&here(), pid).0);
         let by_ps = chain_summary(&chain(&here(), pid));
         child.stdin.take().unwrap().write_all(b"\n").unwrap();
         child.wait().unwrap();
-        drop(said);
+        drop(output);
         assert_eq!(by_ps, by_proc, "{command}");
         by_ps
     }
@@ -269,8 +269,8 @@ mod tests {
     #[test]
     fn ps_and_proc_tell_the_same_of_real_processes() {
         let git = format!("git -c alias.x='!f() {{ {WAITS}; }}; f' x; true");
-        let told = compare(&git);
-        assert!(!told.contains("git None"), "{told}");
+        let summary = compare(&git);
+        assert!(!summary.contains("git None"), "{summary}");
         compare(&format!("sh -c '{WAITS}'; true"));
         let odd = tempfile::tempdir().unwrap();
         let program = odd.path().join("a) b (c");

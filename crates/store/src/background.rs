@@ -23,7 +23,6 @@ enum Order {
     Finish(Sender<()>),
 }
 
-/// The thread.
 pub(crate) struct BackgroundWorker {
     orders: Option<Sender<Order>>,
     ended: Mutex<Receiver<()>>,
@@ -36,10 +35,10 @@ impl BackgroundWorker {
         every: Duration,
         work: impl FnMut(&mut dyn Ledger) -> Result<Slice, LedgerError> + Send + 'static,
     ) -> Self {
-        let (orders, told) = channel();
+        let (orders, received) = channel();
         let (end, ended) = channel();
         thread::spawn(move || {
-            serve(&place, every, work, &told);
+            serve(&place, every, work, &received);
             drop(end);
         });
         Self {
@@ -79,26 +78,26 @@ fn serve(
     place: &Place,
     every: Duration,
     mut work: impl FnMut(&mut dyn Ledger) -> Result<Slice, LedgerError>,
-    told: &Receiver<Order>,
+    orders: &Receiver<Order>,
 ) {
     let mut ledger = None;
     loop {
-        let (mut last, mut asked) = (false, Vec::new());
-        match told.recv_timeout(every) {
-            Ok(Order::Finish(done)) => asked.push(done),
+        let (mut last, mut waiting) = (false, Vec::new());
+        match orders.recv_timeout(every) {
+            Ok(Order::Finish(done)) => waiting.push(done),
             Ok(Order::Wake) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => last = true,
         }
-        for order in told.try_iter() {
+        for order in orders.try_iter() {
             if let Order::Finish(done) = order {
-                asked.push(done);
+                waiting.push(done);
             }
         }
         if let Err(error) = all(place, &mut ledger, &mut work) {
             // The next look tries again.
             tracing::debug!("beside the commits: {error}");
         }
-        for done in asked {
+        for done in waiting {
             let _ = done.send(());
         }
         if last {

@@ -123,13 +123,13 @@ impl Drive {
         key: &str,
         events: impl IntoIterator<Item = Event>,
     ) -> Result<Committed, TurnError> {
-        let said = observed(events);
+        let observations = observed(events);
         // One that cannot be prolonged any more has no say in what this key already has.
         let _ = self.renew_in_time();
         let driver = &mut self.driver;
         let done = self
             .store
-            .with(|ledger| driver.commit(&here(), ledger, key, &said))?;
+            .with(|ledger| driver.commit(&here(), ledger, key, &observations))?;
         self.store.committed();
         Ok(done)
     }
@@ -208,9 +208,9 @@ impl Turn<'_> {
     /// # Errors
     /// As [`Turn::say`].
     pub fn say_all(&mut self, events: impl IntoIterator<Item = Event>) -> Result<(), TurnError> {
-        let said = observed(events);
+        let observations = observed(events);
         self.drive
-            .act(|driver, ledger| driver.append(&here(), ledger, &said))
+            .act(|driver, ledger| driver.append(&here(), ledger, &observations))
     }
 
     /// What was said in it so far.

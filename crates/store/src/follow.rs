@@ -31,7 +31,6 @@ pub(crate) fn register(ledger: &mut dyn Ledger, name: &str) -> Result<(), TurnEr
     Ok(())
 }
 
-/// Feeds a sink.
 pub(crate) fn feed(
     name: String,
     mut sink: Box<dyn Sink + Send>,

@@ -37,15 +37,15 @@ pub(crate) fn listen(settings: PostgresSettings, store: Weak<impl Listener>) {
 
 fn hear(mut hints: PostgresHints, store: &Weak<impl Listener>) {
     // What was committed before it could be heard.
-    let mut heard = true;
+    let mut has_commits = true;
     loop {
         let Some(store) = store.upgrade() else { return };
-        if heard {
+        if has_commits {
             store.notify();
         }
         drop(store);
         match hints.wait(LOOK) {
-            Ok(was) => heard = was,
+            Ok(was) => has_commits = was,
             Err(_) => return,
         }
     }

@@ -54,7 +54,6 @@
 //!
 //! What this deliberately does not do: run models or tools, decide what a held turn is worth, or keep a second place
 //! that could disagree with the first.
-#![warn(missing_docs)]
 
 mod background;
 mod drive;

@@ -66,15 +66,15 @@ impl Sink for RecordingSink {
     }
 }
 
-fn numbers(told: &Receiver<(u64, Vec<String>)>) -> Vec<u64> {
-    told.try_iter().map(|(number, _)| number).collect()
+fn numbers(received: &Receiver<(u64, Vec<String>)>) -> Vec<u64> {
+    received.try_iter().map(|(number, _)| number).collect()
 }
 
 #[test]
 fn a_sink_that_hangs_is_in_nobodys_way() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(&dir);
-    let (took, told) = channel();
+    let (took, received) = channel();
     let (go, may) = channel();
     let (may, fails) = (Some(may), false);
     store
@@ -84,18 +84,18 @@ fn a_sink_that_hangs_is_in_nobodys_way() {
     for n in 1..=20 {
         drive.commit(&format!("turn-{n}"), turn_events(n)).unwrap();
     }
-    assert!(numbers(&told).is_empty());
+    assert!(numbers(&received).is_empty());
     drop(go);
     let lag = store.pump(LONG).unwrap();
     assert_eq!(lag["mine"].receipts, 0);
-    assert_eq!(numbers(&told), (1..=20).collect::<Vec<_>>());
+    assert_eq!(numbers(&received), (1..=20).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_sink_that_fails_fails_no_commit() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(&dir);
-    let (took, told) = channel();
+    let (took, received) = channel();
     let (may, fails) = (None, true);
     store
         .follow("mine", Box::new(RecordingSink { took, may, fails }))
@@ -104,13 +104,13 @@ fn a_sink_that_fails_fails_no_commit() {
     drive.commit("turn-1", turn_events(1)).unwrap();
     let lag = store.pump(LONG).unwrap();
     assert_eq!((lag["mine"].receipts, lag["mine"].failing), (1, 1));
-    assert!(numbers(&told).is_empty());
+    assert!(numbers(&received).is_empty());
 }
 
 #[test]
 fn a_name_goes_on_where_it_was() {
     let dir = tempfile::tempdir().unwrap();
-    let (took, told) = channel();
+    let (took, received) = channel();
     for n in 1..=3 {
         let store = store(&dir);
         let (took, may, fails) = (took.clone(), None, false);
@@ -120,7 +120,7 @@ fn a_name_goes_on_where_it_was() {
             .follow("mine", Box::new(RecordingSink { took, may, fails }))
             .unwrap();
         store.pump(LONG).unwrap();
-        assert_eq!(numbers(&told), [n]);
+        assert_eq!(numbers(&received), [n]);
     }
 }
 
@@ -128,7 +128,7 @@ fn a_name_goes_on_where_it_was() {
 fn nothing_is_shown_before_it_is_committed() {
     let dir = tempfile::tempdir().unwrap();
     let store = store(&dir);
-    let (took, told) = channel();
+    let (took, received) = channel();
     let (may, fails) = (None, false);
     store
         .follow("mine", Box::new(RecordingSink { took, may, fails }))
@@ -141,7 +141,7 @@ fn nothing_is_shown_before_it_is_committed() {
     turn.say_all(turn_events(1)).unwrap();
     assert_eq!(turn.pending().unwrap().len(), 2);
     store.pump(LONG).unwrap();
-    assert!(store.read(id, 0, 0).unwrap().entries.is_empty() && numbers(&told).is_empty());
+    assert!(store.read(id, 0, 0).unwrap().entries.is_empty() && numbers(&received).is_empty());
     turn.abort().unwrap();
     assert!(drive.open_turn().is_none());
 
@@ -154,7 +154,7 @@ fn nothing_is_shown_before_it_is_committed() {
     let drive = store.drive(id, TERM).unwrap();
     assert!(matches!(drive.recovered(), Recovered::Interrupted(r) if r.number == 1));
     store.pump(LONG).unwrap();
-    let (_, keys) = told.try_recv().unwrap();
+    let (_, keys) = received.try_recv().unwrap();
     assert_eq!(keys[..2], ["prompt:2", "msg:2"]);
 }
 
@@ -225,7 +225,7 @@ fn a_projection_of_the_worker_is_not_taken_over() {
 
 #[cfg(feature = "postgres")]
 #[test]
-fn what_another_process_commits_is_heard_and_not_waited_for() {
+fn what_another_process_commits_is_noticed_and_not_waited_for() {
     use siglum_ledger::conformance::Server;
 
     let Some(address) = Server::address() else {
@@ -239,14 +239,14 @@ fn what_another_process_commits_is_heard_and_not_waited_for() {
         Store::at(place, Duration::from_secs(86_400)).unwrap()
     };
     let (ours, other) = (open(), open());
-    let (took, told) = channel();
+    let (took, received) = channel();
     let (may, fails) = (None, false);
     ours.follow("mine", Box::new(RecordingSink { took, may, fails }))
         .unwrap();
     let mut drive = other.drive(session(&other), TERM).unwrap();
     for n in 1..=3 {
         drive.commit(&format!("turn-{n}"), turn_events(n)).unwrap();
-        assert_eq!(told.recv_timeout(LONG).unwrap().0, n);
+        assert_eq!(received.recv_timeout(LONG).unwrap().0, n);
     }
 }
 

@@ -17,7 +17,6 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the response is not an OTLP response, but `{content_type}`")]
 pub struct NotAnAnswer {
-    /// What it is.
     pub content_type: String,
 }
 

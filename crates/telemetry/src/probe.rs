@@ -26,9 +26,7 @@ const SESSION_KEYS: &[&str] = &[
 /// A trace of one span, of no agent and no turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Probe<'a> {
-    /// Its trace.
     pub trace: TraceId,
-    /// Its span.
     pub span: SpanId,
     /// When it began and ended.
     pub at: Timestamp,

@@ -18,13 +18,13 @@ fn hooks_that_a_checkout_switches_off_are_reported_there() {
             let here = repo.beside(repo.dir.join(dir));
             let doctor = here.siglum(&["doctor"]);
             assert_eq!(doctor.code, Some(1), "{name}: {doctor:?}");
-            let said = doctor
+            let report = doctor
                 .stdout
                 .split_whitespace()
                 .collect::<Vec<_>>()
                 .join(" ");
             for part in ["`disableAllHooks` in", path.to_str().unwrap()] {
-                assert!(said.contains(part), "{name}: {part}: {said}");
+                assert!(report.contains(part), "{name}: {part}: {report}");
             }
             let status = here.siglum(&["status"]).ok();
             assert!(status.contains("disableAllHooks"), "{name}: {status}");

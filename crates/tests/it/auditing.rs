@@ -16,7 +16,6 @@ fn audit(world: &World, args: &[&str]) -> Vec<Value> {
     entries
 }
 
-/// The actions among entries.
 fn actions(entries: &[Value]) -> Vec<&str> {
     entries
         .iter()

@@ -62,9 +62,9 @@ fn check(repo: &Repo<'_>, range: &str, expected: usize, tally: &mut Tally) {
             repo.why(&commit).0["seen_by"] == "hook"
         });
         let why = repo.why(&commit);
-        let said = why.committer();
-        let (name, verdict) = said.split_once(' ').unwrap();
-        assert!(name == who || said == "unknown unknown", "{who}: {why}");
+        let answer = why.committer();
+        let (name, verdict) = answer.split_once(' ').unwrap();
+        assert!(name == who || answer == "unknown unknown", "{who}: {why}");
         tally.add(&who, verdict);
         assert_eq!(why.authors(), [(who.clone(), 1)].into(), "{who}: {why}");
     }

@@ -273,7 +273,7 @@ fn without_a_range_it_is_what_the_upstream_lacks() {
 }
 
 #[test]
-fn a_wrong_range_is_told_from_a_range_that_fails() {
+fn a_wrong_range_differs_from_a_range_that_fails() {
     let world = World::new();
     let repo = world.repo();
     for range in ["no-such..HEAD", "no-such", ""] {

@@ -110,15 +110,15 @@ fn a_fork_is_another_repository() {
 }
 
 #[test]
-fn where_nothing_tells_a_clone_from_a_fork_one_question_is_asked() {
+fn an_ambiguous_copy_leads_to_exactly_one_question() {
     let world = World::new();
     let repo = world.repo();
     commit_as(&repo, "here");
     looked_at(&world);
     let script = |n: &str| format!("cp -r . ../{n} && rm -r ../{n}/.git/siglum ../{n}/.git/hooks");
     let copies = ["a", "b", "c", "d"].map(|name| beside(&repo, name, &script(name)));
-    let [asked, refused, told, silent] = &copies;
-    assert!(!is_known(asked));
+    let [confirmed, refused, explicit, silent] = &copies;
+    assert!(!is_known(confirmed));
     let at_terminal = |copy: &Repo<'_>, command: &str, answers: &str| {
         let program = World::program();
         let line = format!(
@@ -128,9 +128,9 @@ fn where_nothing_tells_a_clone_from_a_fork_one_question_is_asked() {
         copy.sh(&line).ok()
     };
     let question = "Is it a clone of that one, and not a fork?";
-    let shown = at_terminal(asked, "init", "y\\ny\\n");
+    let shown = at_terminal(confirmed, "init", "y\\ny\\n");
     assert_eq!(shown.matches(question).count(), 1, "{shown}");
-    assert_eq!(listed(asked), ["here"]);
+    assert_eq!(listed(confirmed), ["here"]);
     let shown = at_terminal(refused, "init", "y\\nn\\n");
     assert!(
         shown.contains("Which of them is it a clone of") || shown.contains(question),
@@ -141,20 +141,20 @@ fn where_nothing_tells_a_clone_from_a_fork_one_question_is_asked() {
     let shown = at_terminal(refused, "init", "y\\n");
     assert!(!shown.contains("clone of"), "{shown}");
     // With --yes nobody is asked at all, at a terminal or without one.
-    let shown = at_terminal(told, "init --yes", "y\\ny\\n");
+    let shown = at_terminal(explicit, "init --yes", "y\\ny\\n");
     assert!(
         !shown.contains("[y/N]") && shown.contains("siglum init --same-as"),
         "{shown}"
     );
     let ran = silent.siglum(&["init", "--yes"]);
     assert!(ran.stderr.contains("siglum init --same-as"), "{ran:#?}");
-    assert!(listed(told).is_empty());
+    assert!(listed(explicit).is_empty());
     let path = repo.dir.to_str().unwrap();
-    told.siglum(&["init", "--yes", "--same-as", path]).ok();
-    assert_eq!(listed(told), ["here"]);
-    told.siglum(&["init", "--yes", "--same-as", "."]).ok();
-    assert!(listed(told).is_empty());
-    let ran = told.siglum(&["init", "--yes", "--same-as", "host/o/r"]);
+    explicit.siglum(&["init", "--yes", "--same-as", path]).ok();
+    assert_eq!(listed(explicit), ["here"]);
+    explicit.siglum(&["init", "--yes", "--same-as", "."]).ok();
+    assert!(listed(explicit).is_empty());
+    let ran = explicit.siglum(&["init", "--yes", "--same-as", "host/o/r"]);
     assert_eq!(ran.code, Some(3), "{ran:#?}");
 }
 
@@ -166,11 +166,11 @@ fn a_copy_with_its_mark_is_a_clone_with_a_scope_of_its_own() {
     repo.siglum(&["otel", "add", "o", "http://127.0.0.1:9/"])
         .ok();
     looked_at(&world);
-    let (asked, worked) = (
+    let (queried, worked) = (
         beside(&repo, "asked", "cp -a . ../asked"),
         beside(&repo, "worked", "cp -a . ../worked"),
     );
-    assert_eq!(listed(&asked), ["here"]);
+    assert_eq!(listed(&queried), ["here"]);
     // A hook may be the first that sees a copy.
     commit_as(&worked, "copied");
     until("the worker has marked the copy", || {
@@ -180,7 +180,7 @@ fn a_copy_with_its_mark_is_a_clone_with_a_scope_of_its_own() {
     until("the copy is known as one", || {
         listed(&repo) == ["copied", "here"]
     });
-    for copy in [&asked, &worked] {
+    for copy in [&queried, &worked] {
         assert_eq!(sends(copy), "sends      nothing");
     }
     // Each goes its own way.
@@ -220,7 +220,7 @@ fn a_checkout_does_not_choose_what_it_is_a_clone_of() {
 }
 
 #[test]
-fn an_agent_is_told_nothing_of_another_clone() {
+fn an_agent_learns_nothing_of_another_clone() {
     let world = World::new();
     let repo = published(&world);
     let clone = beside(&repo, "clone", "git clone -q file://$PWD/../r.git ../clone");
@@ -231,10 +231,10 @@ fn an_agent_is_told_nothing_of_another_clone() {
         ("cost", json!({})),
         ("show", json!({ "session": "here" })),
     ];
-    let told = mcp::ask(&clone, &calls, |command| clone.sh(command).ok());
-    assert_eq!(mcp::data(&told[0])["looked_at"], 0, "{told:?}");
-    assert_eq!(mcp::data(&told[1])["rows"], json!([]), "{told:?}");
-    let refused = mcp::refusal(&told[2]);
+    let answers = mcp::ask(&clone, &calls, |command| clone.sh(command).ok());
+    assert_eq!(mcp::data(&answers[0])["looked_at"], 0, "{answers:?}");
+    assert_eq!(mcp::data(&answers[1])["rows"], json!([]), "{answers:?}");
+    let refused = mcp::refusal(&answers[2]);
     assert!(refused.contains("in this repository"), "{refused}");
 }
 
@@ -263,7 +263,7 @@ fn a_clone_is_recognised_whatever_became_of_others() {
 }
 
 #[test]
-fn shallow_clones_are_asked_about_and_several_roots_tell_as_well_as_one() {
+fn shallow_clones_must_be_named_and_several_roots_work_as_one() {
     let world = World::new();
     let repo = published(&world);
     repo.sh(

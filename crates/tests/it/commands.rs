@@ -472,33 +472,33 @@ fn a_shell_is_offered_sessions_and_commits() {
         .sh("git commit -q --allow-empty -m \"$(printf 'Paint \\033[31mit')\"")
         .ok();
     let offered = |words: &str| {
-        let asked = format!(
+        let command = format!(
             "SIGLUM_COMPLETE=zsh _CLAP_IFS='\n' _CLAP_COMPLETE_INDEX=2 '{}' -- siglum {words} ''",
             World::program().display()
         );
-        let told = repo.sh(&asked).ok();
+        let completions = repo.sh(&command).ok();
         let is_plain = |c: char| !c.is_control() || c == '\n';
-        assert!(told.chars().all(is_plain), "{told:?}");
-        told
+        assert!(completions.chars().all(is_plain), "{completions:?}");
+        completions
     };
     let commit = repo.git(&["rev-parse", "--short=10", "HEAD"]);
     repo.siglum(&["session", "list"]).ok();
-    let told = offered("show");
+    let completions = offered("show");
     assert!(
-        told.contains("claude-code, now  Please do the work."),
-        "{told}"
+        completions.contains("claude-code, now  Please do the work."),
+        "{completions}"
     );
-    assert!(told.contains(&format!("{commit}:Paint")));
+    assert!(completions.contains(&format!("{commit}:Paint")));
     assert!(offered("why").contains(&commit));
     assert_eq!(offered("serve").lines().find(|l| l.contains(&commit)), None);
     // Whoever asks where nothing is recorded is answered, and nothing is made.
     let away = world.root.join("away");
     fs::create_dir(&away).unwrap();
     let home = format!("cd '{0}'; export SIGLUM_HOME='{0}/none'; ", away.display());
-    let asked = "SIGLUM_COMPLETE=bash _CLAP_IFS='\n' _CLAP_COMPLETE_INDEX=2";
+    let variables = "SIGLUM_COMPLETE=bash _CLAP_IFS='\n' _CLAP_COMPLETE_INDEX=2";
     let program = World::program();
     let ran = repo.sh(&format!(
-        "{home}{asked} '{}' -- siglum show ''",
+        "{home}{variables} '{}' -- siglum show ''",
         program.display()
     ));
     assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -48,8 +48,8 @@ fn lines(repo: &Repo<'_>, native: &str, line: &Line<'_>) -> [Value; 2] {
             "gitBranch": line.branch, "isSidechain": false, "message": message,
         })
     };
-    let asked = json!({ "role": "user", "content": "Please do the work." });
-    let said = json!({
+    let prompt = json!({ "role": "user", "content": "Please do the work." });
+    let answer = json!({
         "id": format!("msg_{id}"), "role": "assistant", "model": line.model,
         "content": [{ "type": "text", "text": format!("{id} {n}") }],
         "usage": {
@@ -57,7 +57,7 @@ fn lines(repo: &Repo<'_>, native: &str, line: &Line<'_>) -> [Value; 2] {
             "cache_read_input_tokens": read, "cache_creation_input_tokens": write,
         },
     });
-    [whole("user", asked), whole("assistant", said)]
+    [whole("user", prompt), whole("assistant", answer)]
 }
 
 /// Adds lines to the transcript of an agent.
@@ -306,7 +306,7 @@ fn a_turn_counts_for_the_links_that_stood_when_it_ran() {
 }
 
 #[test]
-fn a_commit_has_what_was_used_since_the_one_before_and_a_branch_what_was_said_on_it() {
+fn a_commit_has_the_use_since_the_last_and_a_branch_its_own() {
     let world = World::new();
     let repo = world.repo();
     let mut agent = Agent::start(&repo, "one");

@@ -173,9 +173,9 @@ fn hooks_that_are_taken_over_later_are_reported() {
         agent.prompt("and on");
         assert_eq!(world.declines(), ["git_hooks_taken_over"], "{manager}");
         let status = repo.siglum(&["status"]);
-        let said = format!("{}{}", status.stdout, status.stderr);
-        assert!(said.contains("prepare-commit-msg missing"), "{said}");
-        assert!(said.contains("siglum init"), "{said}");
+        let output = format!("{}{}", status.stdout, status.stderr);
+        assert!(output.contains("prepare-commit-msg missing"), "{output}");
+        assert!(output.contains("siglum init"), "{output}");
         repo.sh("git -c core.hooksPath=/dev/null commit -q --allow-empty -m unseen")
             .ok();
         let why = repo.why("HEAD");

@@ -158,8 +158,8 @@ fn a_forgotten_session_is_gone_byte_by_byte_and_stays_gone() {
         (&json!(false), &json!(1))
     );
     assert!(holds(&kept(&repo), "zanzibar in a file"));
-    let asked = repo.siglum(&["forget", "one"]);
-    assert_eq!(asked.code, Some(1), "{asked:?}");
+    let unconfirmed = repo.siglum(&["forget", "one"]);
+    assert_eq!(unconfirmed.code, Some(1), "{unconfirmed:?}");
     assert!(holds(&kept(&repo), "zanzibar in a file"));
 
     let done = forget(&repo, &["one", "--yes"]);
@@ -451,7 +451,7 @@ fn what_git_says_of_a_commit_is_stored_without_secrets() {
 
 /// Not only what was said: names, paths, subjects, links and whatever else somebody chose.
 #[test]
-fn a_forgotten_text_goes_from_every_place_or_is_told_to_stay() {
+fn a_forgotten_text_leaves_every_place_or_is_listed_as_staying() {
     let world = World::new();
     let repo = world.repo();
     let mut one = Agent::start(&repo, "persimmon-1");
@@ -489,14 +489,14 @@ fn a_forgotten_text_goes_from_every_place_or_is_told_to_stay() {
         let held = world.count(&format!(
             "SELECT count(*) FROM \"{table}\" WHERE \"{column}\" LIKE '%persimmon%'"
         ));
-        let told = left["found"].as_array().unwrap().iter().any(|found| {
+        let is_listed = left["found"].as_array().unwrap().iter().any(|found| {
             found["stays"] == true
                 && found["place"]
                     .as_str()
                     .unwrap()
                     .starts_with(&format!("{column} of {table}"))
         });
-        assert!(held == 0 || told, "{column} of {table}: {held}");
+        assert!(held == 0 || is_listed, "{column} of {table}: {held}");
     }
     assert!(repo.why("HEAD").committer().contains("certain"));
     receipts_verify(&repo);

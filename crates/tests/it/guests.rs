@@ -118,8 +118,8 @@ fn pipes_in_the_place_of_files_hold_up_nothing() {
             let took = begun.elapsed();
             assert!(took < Duration::from_secs(30), "{number}: {took:?}");
         } else {
-            let told = fs::read_to_string(&log).unwrap_or_default();
-            assert!(!told.contains("too_slow"), "{number}: {told}");
+            let text = fs::read_to_string(&log).unwrap_or_default();
+            assert!(!text.contains("too_slow"), "{number}: {text}");
         }
         assert_eq!(repo.trailers("HEAD").len(), 1, "{number}");
     }

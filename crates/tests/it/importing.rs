@@ -34,13 +34,13 @@ fn lines(repo: &Repo<'_>, native: &str, sidechain: Option<&str>) -> String {
         }
         line
     };
-    let asked = json!({ "role": "user", "content": format!("Please do the work of {native}.") });
-    let said = json!({
+    let prompt = json!({ "role": "user", "content": format!("Please do the work of {native}.") });
+    let answer = json!({
         "id": format!("msg_{native}_{}", sidechain.unwrap_or("own")), "role": "assistant", "model": "claude-haiku-4-5",
         "content": [{ "type": "text", "text": "Done." }],
         "usage": { "input_tokens": 7, "output_tokens": 3, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0 },
     });
-    format!("{}\n{}\n", line("user", asked), line("assistant", said))
+    format!("{}\n{}\n", line("user", prompt), line("assistant", answer))
 }
 
 fn sessions(repo: &Repo<'_>) -> Vec<Value> {
@@ -74,8 +74,8 @@ fn transcripts_of_sub_agents_are_no_sessions() {
     ] {
         fs::write(project.join(file), lines(&repo, session, Some(agent))).unwrap();
     }
-    let told = world.json(&repo.dir, &["import"]);
-    assert_eq!(told["sessions"].as_array().unwrap().len(), 2, "{told}");
+    let report = world.json(&repo.dir, &["import"]);
+    assert_eq!(report["sessions"].as_array().unwrap().len(), 2, "{report}");
     assert_eq!(natives(&repo), ["gone", "whole"]);
     for session in sessions(&repo) {
         assert!(session["ended_at"].is_string(), "{session}");
@@ -97,10 +97,10 @@ fn a_transcript_that_was_cut_is_imported_once() {
     assert_eq!(first["bytes"], whole.len(), "{first}");
     let again = world.json(&repo.dir, &["import"]);
     assert_eq!(again["sessions"], json!([]), "{again}");
-    let told = repo.siglum(&["import", "--dry-run"]);
+    let ran = repo.siglum(&["import", "--dry-run"]);
     assert!(
-        told.stderr.contains("0 transcripts would be imported"),
-        "{told:?}"
+        ran.stderr.contains("0 transcripts would be imported"),
+        "{ran:?}"
     );
     // The rest may come.
     fs::write(&path, format!("{whole}{next}\n")).unwrap();
@@ -146,10 +146,10 @@ fn an_import_that_was_killed_has_the_newest_and_says_that_it_is_not_done() {
     let status = world.json(&repo.dir, &["status"]);
     assert_eq!(status["waiting"]["importing"], true);
     for args in [&["status"][..], &["log"]] {
-        let told = repo.siglum(args);
+        let ran = repo.siglum(args);
         assert!(
-            told.stderr.contains("run `siglum import` to complete it"),
-            "{told:?}"
+            ran.stderr.contains("run `siglum import` to complete it"),
+            "{ran:?}"
         );
     }
 
@@ -160,8 +160,8 @@ fn an_import_that_was_killed_has_the_newest_and_says_that_it_is_not_done() {
     }
     let status = world.json(&repo.dir, &["status"]);
     assert_eq!(status["waiting"]["importing"], false);
-    let told = repo.siglum(&["log"]);
-    assert!(!told.stderr.contains("siglum import"), "{told:?}");
+    let ran = repo.siglum(&["log"]);
+    assert!(!ran.stderr.contains("siglum import"), "{ran:?}");
 }
 
 /// A rollout of Codex 0.169 that patches `shop.py`, which is there, and writes `new.py`.
@@ -230,6 +230,6 @@ fn lines_that_codex_patched_have_their_author_in_an_import() {
     assert_eq!(of_codex("shop.py").as_deref(), Some("2"), "{why}");
     assert_eq!(of_codex("new.py").as_deref(), Some("1-2"), "{why}");
     assert_eq!(of_codex("elsewhere.py"), None, "{why}");
-    let told = repo.siglum(&["why", "shop.py:2"]).ok();
-    assert!(told.contains("Shout the second line."), "{told}");
+    let text = repo.siglum(&["why", "shop.py:2"]).ok();
+    assert!(text.contains("Shout the second line."), "{text}");
 }

@@ -83,9 +83,9 @@ fn one_damaged_session_among_a_thousand_is_named_and_the_others_are_served() {
         repo.siglum(&["why", "HEAD"]).ok();
         repo.siglum(&["show", "one"]).ok();
         let before = files(&world);
-        let (code, told) = verify(&repo, &[]);
-        assert_eq!(code, Some(4), "{told}");
-        let problems = told["problems"].as_array().unwrap();
+        let (code, report) = verify(&repo, &[]);
+        assert_eq!(code, Some(4), "{report}");
+        let problems = report["problems"].as_array().unwrap();
         assert!(!problems.is_empty());
         let bad = &problems[0]["session"];
         // The sum of its row tells of it, too.
@@ -94,12 +94,12 @@ fn one_damaged_session_among_a_thousand_is_named_and_the_others_are_served() {
             problems
                 .iter()
                 .all(|p| is_of_bad(p) && p["kind"] == "damaged"),
-            "{told}"
+            "{report}"
         );
         assert_eq!(files(&world), before, "verifying wrote");
     }
-    let (code, told) = verify(&repo, &["--quarantine"]);
-    assert_eq!((code, &told["quarantined"]), (Some(4), &json!(1)));
+    let (code, report) = verify(&repo, &["--quarantine"]);
+    assert_eq!((code, &report["quarantined"]), (Some(4), &json!(1)));
     let doctor = repo.siglum(&["doctor"]);
     assert!(
         doctor.code == Some(1) && doctor.stdout.contains("1 session damaged"),
@@ -111,8 +111,8 @@ fn one_damaged_session_among_a_thousand_is_named_and_the_others_are_served() {
             .contains("(damaged)")
     );
     one.prompt("It goes on.");
-    let heard = "SELECT count(*) FROM observations WHERE session = (SELECT session FROM aliases) AND kind = 'prompt'";
-    until("its hooks are heard", || world.count(heard) > 1);
+    let prompts = "SELECT count(*) FROM observations WHERE session = (SELECT session FROM aliases) AND kind = 'prompt'";
+    until("its hooks are heard", || world.count(prompts) > 1);
     let mend = "UPDATE sessions SET agent = 'claude-code' WHERE id = (SELECT session FROM aliases)";
     until("the ledger is free", || {
         world.store().execute(mend, []).is_ok()
@@ -125,8 +125,12 @@ fn one_damaged_session_among_a_thousand_is_named_and_the_others_are_served() {
     until("the ledger is free", || {
         world.store().execute(whole, []).is_ok()
     });
-    let (code, told) = verify(&repo, &["one"]);
-    assert_eq!((code, &told["taken_back"]), (Some(0), &json!(1)), "{told}");
+    let (code, report) = verify(&repo, &["one"]);
+    assert_eq!(
+        (code, &report["taken_back"]),
+        (Some(0), &json!(1)),
+        "{report}"
+    );
 }
 
 /// The bytes of the ledger's file.
@@ -177,8 +181,8 @@ fn a_backup_in_a_burst_has_all_that_was_acknowledged_and_comes_back_sound() {
         let is_there: bool = store.query_row(known, [key], |row| row.get(0)).unwrap();
         assert!(is_there, "{key} was acknowledged before the backup");
     }
-    let (code, told) = verify(&repo, &[]);
-    assert_eq!(code, Some(0), "{told}");
+    let (code, report) = verify(&repo, &[]);
+    assert_eq!(code, Some(0), "{report}");
     let kept = fs::read_dir(world.siglum_home()).unwrap().flatten();
     let kept = kept.filter(|e| e.file_name().to_string_lossy().contains("before-restore"));
     assert_eq!(kept.count(), 1);
@@ -202,7 +206,7 @@ fn rot(world: &World, sql: &str) {
 
 /// Each says something else than what was stored, in a form that any reader takes for sound.
 #[test]
-fn a_row_that_went_bad_beside_the_logs_is_told_by_verify_and_by_doctor() {
+fn a_row_that_went_bad_is_found_by_verify_and_by_doctor() {
     let world = World::new();
     let repo = world.repo();
     let mut one = Agent::start(&repo, "one");
@@ -214,8 +218,8 @@ fn a_row_that_went_bad_beside_the_logs_is_told_by_verify_and_by_doctor() {
     crate::forgetting::append_assistant_messages(&repo, &mut one, &["This is done."]);
     one.end("other");
     idle(&repo);
-    let (code, told) = verify(&repo, &[]);
-    assert_eq!(code, Some(0), "{told}");
+    let (code, report) = verify(&repo, &[]);
+    assert_eq!(code, Some(0), "{report}");
     for (table, change) in [
         ("commits", "verdict = 'likely'"),
         (
@@ -239,13 +243,13 @@ fn a_row_that_went_bad_beside_the_logs_is_told_by_verify_and_by_doctor() {
         let backup = world.root.join("before.db");
         repo.siglum(&["backup", backup.to_str().unwrap()]).ok();
         rot(&world, &format!("UPDATE {table} SET {change}"));
-        let (code, told) = verify(&repo, &[]);
-        assert_eq!(code, Some(4), "{table} {change}: {told}");
-        let problems = told["problems"].as_array().unwrap();
+        let (code, report) = verify(&repo, &[]);
+        assert_eq!(code, Some(4), "{table} {change}: {report}");
+        let problems = report["problems"].as_array().unwrap();
         let place = format!("a row in {table}");
         assert!(
             problems.iter().any(|p| p["place"] == place.as_str()),
-            "{change}: {told}"
+            "{change}: {report}"
         );
         let doctor = repo.siglum(&["doctor"]);
         assert_eq!(doctor.code, Some(1), "{doctor:?}");
@@ -257,7 +261,7 @@ fn a_row_that_went_bad_beside_the_logs_is_told_by_verify_and_by_doctor() {
 }
 
 /// A session with a commit that was amended, and what people state beside it.
-fn told_of(repo: &Repo<'_>) {
+fn record_all_kinds(repo: &Repo<'_>) {
     let mut one = Agent::start(repo, "one");
     one.write("a.txt", "a\n");
     one.sh("git add -A && git commit -q -m 'Add a'");
@@ -292,9 +296,9 @@ fn told_of(repo: &Repo<'_>) {
 fn a_row_that_is_gone_is_missed_by_verify_and_by_doctor() {
     let world = World::new();
     let repo = world.repo();
-    told_of(&repo);
-    let (code, told) = verify(&repo, &[]);
-    assert_eq!(code, Some(0), "{told}");
+    record_all_kinds(&repo);
+    let (code, report) = verify(&repo, &[]);
+    assert_eq!(code, Some(0), "{report}");
     let backup = world.root.join("before.db");
     let backup = backup.to_str().unwrap();
     repo.siglum(&["backup", backup]).ok();
@@ -321,13 +325,13 @@ fn a_row_that_is_gone_is_missed_by_verify_and_by_doctor() {
         let rows = world.count(&format!("SELECT count(*) FROM {table}"));
         let one = "(SELECT sum FROM {} ORDER BY sum LIMIT 1)".replace("{}", table);
         rot(&world, &format!("DELETE FROM {table} WHERE sum = {one}"));
-        let (code, told) = verify(&repo, &[]);
-        assert_eq!(code, Some(4), "{table}: {told}");
+        let (code, report) = verify(&repo, &[]);
+        assert_eq!(code, Some(4), "{table}: {report}");
         let what = format!("1 of its {rows} rows are gone");
         let place = format!("the table {table}");
-        let problems = told["problems"].as_array().unwrap();
+        let problems = report["problems"].as_array().unwrap();
         let problem = problems.iter().find(|p| p["place"] == place.as_str());
-        let problem = problem.unwrap_or_else(|| panic!("{table}: {told}"));
+        let problem = problem.unwrap_or_else(|| panic!("{table}: {report}"));
         assert_eq!(
             (&problem["kind"], &problem["what"]),
             (&json!("missing"), &json!(what))
@@ -345,8 +349,8 @@ fn a_row_that_is_gone_is_missed_by_verify_and_by_doctor() {
         assert!(doctor.stdout.contains("siglum restore"), "{doctor:?}");
         repo.siglum(&["restore", "--yes", backup]).ok();
     }
-    let (code, told) = verify(&repo, &[]);
-    assert_eq!(code, Some(0), "{told}");
+    let (code, report) = verify(&repo, &[]);
+    assert_eq!(code, Some(0), "{report}");
 }
 
 /// The files of the object store.
@@ -380,16 +384,16 @@ fn a_damaged_file_version_is_stored_again_when_it_is_seen_and_from_git() {
     one.write("a.txt", &format!("{text}one more\n"));
     one.stop();
     idle(&repo);
-    let (code, told) = verify(&repo, &[]);
-    assert_eq!(code, Some(0), "seen again before the next edit: {told}");
+    let (code, report) = verify(&repo, &[]);
+    assert_eq!(code, Some(0), "seen again before the next edit: {report}");
     one.sh("git commit -q -a -m 'One more'");
     one.end("other");
     idle(&repo);
     spoil();
     let fixed = repo.siglum(&["doctor", "--fix"]);
     assert!(fixed.stderr.contains("from git"), "{fixed:?}");
-    let (code, told) = verify(&repo, &[]);
-    assert_eq!(code, Some(0), "{told}");
+    let (code, report) = verify(&repo, &[]);
+    assert_eq!(code, Some(0), "{report}");
 }
 
 /// What hooks and git tell meanwhile is in the restored ledger.

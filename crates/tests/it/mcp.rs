@@ -27,17 +27,17 @@ pub(crate) fn ask(
     let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
     fs::write(&file, text.join("\n") + "\n").expect("a file");
     let program = World::program();
-    let said = run(&format!(
+    let output = run(&format!(
         "'{}' mcp < '{}'",
         program.display(),
         file.display()
     ));
-    let mut answers: Vec<Value> = said
+    let mut answers: Vec<Value> = output
         .lines()
         .map(|line| serde_json::from_str(line).expect("nothing but the protocol"))
         .collect();
     answers.sort_by_key(|answer| answer["id"].as_u64());
-    assert_eq!(answers.len(), calls.len() + 1, "{said}");
+    assert_eq!(answers.len(), calls.len() + 1, "{output}");
     answers.remove(0);
     answers
 }
@@ -46,11 +46,11 @@ pub(crate) fn ask(
 #[track_caller]
 pub(crate) fn data(answer: &Value) -> &Value {
     assert_eq!(answer["result"]["isError"], json!(false), "{answer}");
-    let told = answer["result"]["content"][0]["text"].as_str();
-    let told: Value = serde_json::from_str(told.expect("a text")).expect("JSON as a text, too");
-    assert_eq!(told, answer["result"]["structuredContent"]);
+    let text = answer["result"]["content"][0]["text"].as_str();
+    let parsed: Value = serde_json::from_str(text.expect("a text")).expect("JSON as a text, too");
+    assert_eq!(parsed, answer["result"]["structuredContent"]);
     // Whoever reads it is told what it is before the rest.
-    let about = told["about"].as_str().expect("what it is");
+    let about = parsed["about"].as_str().expect("what it is");
     assert!(about.contains("never an instruction"), "{about}");
     &answer["result"]["structuredContent"]["data"]
 }
@@ -132,7 +132,7 @@ fn what_is_linked_is_the_session_that_asks() {
 }
 
 #[test]
-fn what_cannot_be_answered_is_said_to_the_agent() {
+fn what_cannot_be_answered_is_reported_to_the_agent() {
     let world = World::new();
     let repo = world.repo();
     let calls = [
@@ -168,7 +168,7 @@ fn what_cannot_be_answered_is_said_to_the_agent() {
 }
 
 #[test]
-fn every_word_is_looked_for_and_it_is_said_how_far() {
+fn every_word_is_looked_for_and_the_reach_is_reported() {
     let world = World::new();
     let repo = world.repo();
     for (native, prompt) in [
@@ -183,12 +183,12 @@ fn every_word_is_looked_for_and_it_is_said_how_far() {
         agent.end("exit");
     }
     let natives = |args: &[&str]| -> Vec<String> {
-        let told = world.json(&repo.dir, &[&["search"], args].concat());
+        let answer = world.json(&repo.dir, &[&["search"], args].concat());
         let name = |found: &Value| {
             let session = found["session"]["conversation_id"].as_str();
             session.expect("a name").to_owned()
         };
-        told["found"]
+        answer["found"]
             .as_array()
             .expect("a list")
             .iter()
@@ -204,9 +204,9 @@ fn every_word_is_looked_for_and_it_is_said_how_far() {
         [""; 0],
         "it looks no further"
     );
-    let told = world.json(&repo.dir, &["search", "mend", "--within", "1"]);
+    let limited = world.json(&repo.dir, &["search", "mend", "--within", "1"]);
     assert_eq!(
-        (&told["looked_at"], &told["more"]),
+        (&limited["looked_at"], &limited["more"]),
         (&json!(1), &json!(true))
     );
     let whole = world.json(&repo.dir, &["search", "mend"]);
@@ -245,8 +245,8 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
     attach("pull-one", "pr=42");
     attach("asks", "issue=421");
     let search_sessions = |words: &[&str]| -> Vec<String> {
-        let told = world.json(&repo.dir, &[&["search"], words].concat());
-        let found = told["found"].as_array().unwrap().iter();
+        let answer = world.json(&repo.dir, &[&["search"], words].concat());
+        let found = answer["found"].as_array().unwrap().iter();
         let mut names: Vec<String> = found
             .map(|f| f["session"]["conversation_id"].as_str().unwrap().to_owned())
             .collect();
@@ -270,8 +270,8 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
     let answers = ask(&repo, &calls, |command| agent.bare_sh(command).ok());
     let count = |answer: &Value| data(answer)["found"].as_array().map(Vec::len);
     assert_eq!((count(&answers[0]), count(&answers[1])), (Some(1), Some(2)));
-    let told = world.json(&repo.dir, &["session", "list"]);
-    let listed = told["sessions"].as_array().unwrap().iter();
+    let all = world.json(&repo.dir, &["session", "list"]);
+    let listed = all["sessions"].as_array().unwrap().iter();
     let one = listed
         .clone()
         .find(|s| s["conversation_id"] == "linked-one")
@@ -282,23 +282,23 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
     );
     // Lists are of sessions with all that is said, and checkpoints tell what they are linked to.
     let listed = |flags: &[&str]| {
-        let told = world.json(&repo.dir, &[&["session", "list"], flags].concat());
-        told["sessions"].as_array().map(Vec::len)
+        let answer = world.json(&repo.dir, &[&["session", "list"], flags].concat());
+        answer["sessions"].as_array().map(Vec::len)
     };
     assert_eq!(listed(&["--link", "issue=42", "--role", "coder"]), Some(1));
     assert_eq!(listed(&["--link", "issue=42", "--role", "tester"]), Some(0));
     repo.siglum(&["session", "end", "linked-one"]).ok();
-    let told = world.json(
+    let answer = world.json(
         &repo.dir,
         &["checkpoint", "list", "--all", "--role", "coder"],
     );
-    let links = &told["checkpoints"][0]["pins"][0]["links"];
+    let links = &answer["checkpoints"][0]["pins"][0]["links"];
     assert_eq!(links[0], json!({"field": "issue_number", "value": 42}));
-    let told = world.json(
+    let none = world.json(
         &repo.dir,
         &["checkpoint", "list", "--all", "--phase", "none"],
     );
-    assert_eq!(told["checkpoints"], json!([]));
+    assert_eq!(none["checkpoints"], json!([]));
     let shown = repo.siglum(&["checkpoint", "list", "--all"]).ok();
     assert!(shown.contains("issue 42, role coder"), "{shown}");
 }

@@ -147,7 +147,7 @@ fn linked_worktrees_may_be_the_first_that_speak_after_a_move() {
 }
 
 #[test]
-fn repositories_that_are_moved_at_once_are_told_apart() {
+fn repositories_that_are_moved_at_once_stay_distinct() {
     let world = World::new();
     let one = world.repo_made_by("git init -q -b main . && git commit -q --allow-empty -m base");
     // A copy without a remote, of which nothing but its mark is its own.

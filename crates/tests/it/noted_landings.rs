@@ -131,7 +131,7 @@ fn a_list_of_moves_that_was_cut_loses_no_commit() {
 
 /// An agent in a linked worktree is the first that comes by.
 #[test]
-fn a_landing_is_told_from_another_worktree() {
+fn a_landing_is_recorded_from_another_worktree() {
     let world = World::new();
     let repo = world.repo();
     let lock = world.hold_worker();

@@ -11,7 +11,6 @@ use crate::harness::World;
 /// A value that nobody but the server may see.
 const SECRET: &str = "Bearer quokka7-quokka7-quokka7";
 
-/// A file with the secret in it.
 fn secret_file(world: &World) -> PathBuf {
     let path = world.root.join("secret");
     std::fs::write(&path, format!("{SECRET}\n")).unwrap();

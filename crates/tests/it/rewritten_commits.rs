@@ -9,7 +9,6 @@ struct Rewriting<'w> {
     old: Vec<String>,
     /// Who made them.
     origin: String,
-    /// Who rewrites them.
     rewriter: String,
 }
 

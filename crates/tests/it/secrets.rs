@@ -299,8 +299,8 @@ fn all_output(repo: &Repo<'_>) -> String {
     for command in commands {
         for form in [&[][..], &["--json"]] {
             let ran = repo.siglum(&[command, form].concat());
-            let said = ran.stdout.len() + ran.stderr.len();
-            assert!(said > 0, "{command:?}: {ran:?}");
+            let length = ran.stdout.len() + ran.stderr.len();
+            assert!(length > 0, "{command:?}: {ran:?}");
             all += &ran.stdout;
             all += &ran.stderr;
         }

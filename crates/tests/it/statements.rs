@@ -54,7 +54,7 @@ fn an_adoption_stands_beside_the_verdict_and_can_be_taken_back() {
 }
 
 #[test]
-fn a_session_that_was_ended_by_hand_goes_on_when_it_is_heard_of() {
+fn a_session_that_was_ended_by_hand_goes_on_at_its_next_prompt() {
     let world = World::new();
     let repo = world.repo();
     let mut agent = Agent::start(&repo, "ended");
@@ -109,8 +109,8 @@ fn doctor_shows_what_was_declined() {
     let repo = world.repo();
     repo.sh("echo '{' | \"$SIGLUM_HOME/bin/siglum\" hook claude-code")
         .ok();
-    let told = world.siglum(&repo.dir, &["doctor", "--json"]);
-    assert!(told.stdout.contains("not_json"), "{told:?}");
+    let ran = world.siglum(&repo.dir, &["doctor", "--json"]);
+    assert!(ran.stdout.contains("not_json"), "{ran:?}");
 }
 
 /// At every door: also where a person attaches them one by one.

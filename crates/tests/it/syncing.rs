@@ -49,8 +49,8 @@ fn the_gateway_answers_as_the_laptop() {
     let world = World::new();
     let repo = worked(&world);
     let gateway = Gateway::start(&world);
-    let told = repo.siglum(&["sync", "--to", &gateway.url]).ok();
-    assert!(told.contains("up to date"), "{told}");
+    let text = repo.siglum(&["sync", "--to", &gateway.url]).ok();
+    assert!(text.contains("up to date"), "{text}");
     there(&gateway, &repo, &["worker", "--once"]).ok();
     // A clone somewhere else: nothing is recorded for it.
     world.sh(&world.root, "git clone -q repo clone").ok();
@@ -139,12 +139,12 @@ fn a_token_stands_in_its_header_and_in_one_file_for_its_owner() {
     ]);
     assert!(!format!("{ran:?}").contains(secret));
     ran.ok();
-    for asked in gateway.requests() {
+    for request in gateway.requests() {
         assert_eq!(
-            asked.header("authorization"),
+            request.header("authorization"),
             Some("Bearer sgl_launcher_1f0a9c")
         );
-        assert!(!asked.path.contains(secret));
+        assert!(!request.path.contains(secret));
     }
     let kept = world.siglum_home().join("tokens/team.token");
     assert_eq!(
@@ -196,7 +196,7 @@ fn a_gateway_that_is_down_for_days_loses_nothing_and_is_shown() {
 }
 
 #[test]
-fn what_the_gateway_refuses_is_told_in_its_own_words() {
+fn what_the_gateway_refuses_is_reported_in_its_own_words() {
     let world = World::new();
     let repo = worked(&world);
     let gateway = Gateway::start(&world);

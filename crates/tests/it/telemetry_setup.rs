@@ -75,7 +75,7 @@ fn combined_output(ran: &Ran) -> String {
 }
 
 #[test]
-fn all_agents_are_told_and_everything_is_taken_back() {
+fn all_agents_are_set_up_and_everything_is_taken_back() {
     let world = World::new();
     let repo = plain(&world);
     write(&world);
@@ -158,7 +158,7 @@ fn another_gateway_takes_the_place_of_the_first() {
 }
 
 #[test]
-fn who_sends_it_elsewhere_is_told_and_left_alone() {
+fn who_sends_telemetry_elsewhere_is_warned_and_left_alone() {
     let world = World::new();
     let repo = plain(&world);
     write(&world);
@@ -166,10 +166,10 @@ fn who_sends_it_elsewhere_is_told_and_left_alone() {
     let path = world.home().join(".claude/settings.json");
     fs::write(&path, theirs).unwrap();
     let ran = repo.siglum(&["init", "--telemetry", "--yes"]);
-    let said = combined_output(&ran);
+    let output = combined_output(&ran);
     assert!(
-        said.contains("Claude Code sends its telemetry elsewhere"),
-        "{said}"
+        output.contains("Claude Code sends its telemetry elsewhere"),
+        "{output}"
     );
     let text = fs::read_to_string(&path).unwrap();
     assert!(!text.contains("OTEL_EXPORTER_OTLP_HEADERS"), "{text}");

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::summary::Ended;
 use crate::{
-    Failure, layering, names, packages, programs, rings, size, summary, tests_lane, truth,
-    workspace,
+    Failure, doc_comments, layering, names, packages, programs, rings, size, summary, tests_lane,
+    truth, workspace,
 };
 
 /// One group of checks.
@@ -200,7 +200,7 @@ fn docs() -> Result<Ended, Failure> {
     programs::run(&mut cargo).map(|()| Ended::default())
 }
 
-/// Checks imports, rings of modules, sizes and names.
+/// Checks imports, rings of modules, sizes, names and doc comments.
 pub(crate) fn house() -> Result<Ended, Failure> {
     let root = workspace::root();
     let (crates, mut problems) = layering::check(&root)?;
@@ -208,6 +208,7 @@ pub(crate) fn house() -> Result<Ended, Failure> {
     let (too_long, warnings) = size::check(&files);
     problems.extend(too_long);
     problems.extend(names::check(&root)?);
+    problems.extend(doc_comments::check(&root, &files)?);
     let (floors, ringed) = rings::check(&root)?;
     problems.extend(ringed);
     for floor in floors {

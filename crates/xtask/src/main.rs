@@ -12,6 +12,7 @@ mod bench;
 mod compat;
 mod debian;
 mod dist;
+mod doc_comments;
 mod front_end;
 mod fuzz;
 mod lab;
@@ -81,7 +82,8 @@ Commands
   front-end           install what the page of the front-end tests is made of and a browser, and print
                       how to use them: for tests by hand
   sinks               start Phoenix and MLflow for tests by hand, and print how to use them
-  house               check who imports whom against the table in DESIGN, file sizes, and names
+  house               check who imports whom against the table in DESIGN, file sizes, names,
+                      and that public items of libraries have doc comments
   size                list the largest source files
   help                print this
 

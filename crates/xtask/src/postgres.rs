@@ -34,7 +34,6 @@ umount "$directory/small" 2>/dev/null
 rm -rf "$directory"
 "#;
 
-/// A running server.
 pub(crate) struct Server {
     /// Its address, for a role that may make databases and schemas, and no more.
     url: String,
@@ -390,8 +389,8 @@ fn quietly(command: &mut Command) -> Result<(), Failure> {
     if out.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&out.stderr);
-    Err(Failure::new(format!("{name}: {}: {said}", out.status)))
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    Err(Failure::new(format!("{name}: {}: {stderr}", out.status)))
 }
 
 #[cfg(test)]

@@ -78,6 +78,6 @@ pub(crate) fn install(package: &Package) -> Result<PathBuf, Failure> {
 
 fn has_venv() -> bool {
     let mut python = programs::program("python3");
-    let asked = python.args(["-c", "import venv, ensurepip"]).output();
-    asked.is_ok_and(|out| out.status.success())
+    let output = python.args(["-c", "import venv, ensurepip"]).output();
+    output.is_ok_and(|out| out.status.success())
 }

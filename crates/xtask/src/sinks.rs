@@ -32,7 +32,6 @@ wait "$server" 2>/dev/null
 rm -rf "$directory"
 "#;
 
-/// A running server.
 struct Server {
     keeper: Child,
     /// What the keeper waits on. Taken to let it end.
@@ -202,13 +201,13 @@ impl Site {
             "GET {path} HTTP/1.0\r\nhost: 127.0.0.1:{}\r\n\r\n",
             self.port
         );
-        let asked = TcpStream::connect(("127.0.0.1", self.port)).and_then(|mut stream| {
+        let response = TcpStream::connect(("127.0.0.1", self.port)).and_then(|mut stream| {
             stream.set_read_timeout(Some(Duration::from_secs(5)))?;
             stream.write_all(request.as_bytes())?;
             let mut answer = [0; 12];
             stream.read_exact(&mut answer).map(|()| answer)
         });
-        asked.is_ok_and(|answer| answer.ends_with(b" 200"))
+        response.is_ok_and(|answer| answer.ends_with(b" 200"))
     }
 }
 

@@ -9,7 +9,6 @@ use crate::command_hooks::quote;
 use crate::known::CLAUDE_CODE;
 use crate::spec::AgentSpec;
 
-/// The row.
 pub(crate) const SPEC: AgentSpec = AgentSpec {
     name: CLAUDE_CODE.name,
     title: "Claude Code",

@@ -3,7 +3,6 @@
 use crate::json::fields;
 
 fields! {
-    /// A hook payload.
     Hook {
         session_id: "session_id",
         transcript_path: "transcript_path",
@@ -58,7 +57,6 @@ fields! {
 }
 
 fields! {
-    /// A line of a transcript.
     Line {
         kind: "type",
         subtype: "subtype",
@@ -110,7 +108,6 @@ fields! {
 }
 
 fields! {
-    /// The message of a line.
     Message { id: "id", model: "model", content: "content", usage: "usage" }
 }
 

@@ -94,8 +94,8 @@ fn cwd_of_line(line: &[u8]) -> Option<String> {
     if let Some(cwd) = payload.cwd.text().filter(|cwd| !cwd.is_empty()) {
         return Some(cwd.into_owned());
     }
-    let told = content_text(payload.content)?;
-    let (_, rest) = told
+    let text = content_text(payload.content)?;
+    let (_, rest) = text
         .split_once("<environment_context>")?
         .1
         .split_once("<cwd>")?;
@@ -196,8 +196,8 @@ mod tests {
         check(&meta_line(r#""id":"a","cwd":"/r\u00e4""#), Some("/rä"));
         let turn = "{\"type\":\"turn_context\",\"payload\":{\"cwd\":\"/repo\"}}\n";
         check(&format!("{}{turn}", meta_line("")), Some("/repo"));
-        let told = "{\"type\":\"response_item\",\"payload\":{\"content\":[{\"type\":\"input_text\",\"text\":\"<environment_context>\\n  <cwd>/old</cwd>\"}]}}\n";
-        check(&format!("x\n{told}"), Some("/old"));
+        let context = "{\"type\":\"response_item\",\"payload\":{\"content\":[{\"type\":\"input_text\",\"text\":\"<environment_context>\\n  <cwd>/old</cwd>\"}]}}\n";
+        check(&format!("x\n{context}"), Some("/old"));
         check(
             "{\"type\":\"session_meta\",\"payload\":{\"cwd\":\"/re",
             None,

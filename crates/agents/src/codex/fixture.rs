@@ -10,8 +10,8 @@ pub(super) fn outcomes(
     text: &str,
     reader: &mut Reader,
 ) -> (Vec<TranscriptEdit>, Vec<CommitMention>) {
-    let told = recorded::read(text, reader);
-    (told.edits, told.commits)
+    let content = recorded::read(text, reader);
+    (content.edits, content.commits)
 }
 
 /// All that a reader sees in a transcript, what is held back at its end included.

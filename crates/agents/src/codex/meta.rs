@@ -63,7 +63,6 @@ impl Meta {
     }
 }
 
-/// An id of the agent's.
 pub(super) fn native(field: Field<'_>) -> Option<NativeId> {
     NativeId::new(field.text()?).ok()
 }

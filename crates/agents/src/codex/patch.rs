@@ -10,11 +10,8 @@ const LIMIT: usize = 1000;
 /// The change of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change<'t> {
-    /// A new file.
     Add(&'t str),
-    /// Other content.
     Update(&'t str),
-    /// No file any more.
     Delete(&'t str),
     /// Other content, or the same, at another path.
     Move(&'t str, &'t str),
@@ -105,9 +102,9 @@ mod tests {
     #[test]
     fn every_file_of_a_patch_is_named() {
         let changes = changes(PATCH);
-        let told: Vec<String> = changes.iter().map(Change::summary_line).collect();
+        let lines: Vec<String> = changes.iter().map(Change::summary_line).collect();
         assert_eq!(
-            told,
+            lines,
             [
                 "A dir/new.txt",
                 "M a.txt",

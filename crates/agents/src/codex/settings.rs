@@ -121,13 +121,13 @@ pub(super) fn inspect(files: &[SettingsFile], shim: &str) -> Result<InstallState
     let runs = |name: &str, hook: &Placed| {
         let entry = state_of(&document).and_then(|all| all.get(&format!("{name}:{}", hook.place)));
         let entry = entry.and_then(Item::as_table_like);
-        let told = entry
+        let trusted_hash = entry
             .and_then(|entry| entry.get(HASH))
             .and_then(Item::as_str);
         let on = entry
             .and_then(|entry| entry.get("enabled"))
             .and_then(Item::as_bool);
-        !off && told == Some(hook.hash.as_str()) && on != Some(false)
+        !off && trusted_hash == Some(hook.hash.as_str()) && on != Some(false)
     };
     let names = files.names();
     let passed_over = |hook: &&Placed| hook.ours && !names.iter().any(|name| runs(name, hook));
@@ -191,8 +191,8 @@ impl Config {
         let document = self.document();
         for (key, hash) in keys {
             let entry = state_of(&document).and_then(|all| all.get(key));
-            let told = entry.and_then(|e| e.as_table_like()?.get(HASH)?.as_str());
-            if told == Some(hash.as_str()) {
+            let trusted_hash = entry.and_then(|e| e.as_table_like()?.get(HASH)?.as_str());
+            if trusted_hash == Some(hash.as_str()) {
                 continue;
             }
             match entry {

@@ -8,7 +8,6 @@ use crate::command_hooks::quote;
 use crate::known::CODEX;
 use crate::spec::AgentSpec;
 
-/// The row.
 pub(crate) const SPEC: AgentSpec = AgentSpec {
     name: CODEX.name,
     title: "Codex",

@@ -27,7 +27,6 @@ pub(super) struct Placed {
     pub(super) place: String,
     /// What Codex calls it in its settings, once the person trusts it.
     pub(super) hash: String,
-    /// Whether it is ours.
     pub(super) ours: bool,
 }
 

@@ -3,7 +3,6 @@
 use crate::json::fields;
 
 fields! {
-    /// A hook payload.
     Hook {
         session_id: "session_id",
         turn_id: "turn_id",
@@ -32,7 +31,6 @@ fields! {
 }
 
 fields! {
-    /// A line of a transcript.
     Line { timestamp: "timestamp", kind: "type", payload: "payload" }
 }
 

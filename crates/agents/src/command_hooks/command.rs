@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn our_commands_are_told_from_others() {
+    fn our_commands_are_distinguished_from_others() {
         let check = |command: &str, expected: Option<&str>| {
             assert_eq!(
                 our_program(command, "/opt/shim", "claude-code").as_deref(),

@@ -247,7 +247,6 @@ impl Container {
                 .is_some_and(|rest| rest.starts_with(['\r', '\n']))
     }
 
-    /// Takes an entry out.
     pub(crate) fn remove(&self, text: &str, index: usize) -> String {
         let entry = self.entries[index];
         let inner = self.inner();

@@ -44,7 +44,6 @@ impl Hooked {
         matches!(matcher, None | Some("" | "*")) || matcher == self.matcher
     }
 
-    /// The group for this event.
     pub(super) fn group(self, command: &str, timeout: u32) -> Json {
         let hook = Json::Object(vec![
             ("type", Json::Text("command".to_owned())),
@@ -87,7 +86,6 @@ impl Json {
         format!("{}: {}", serde_json::Value::from(name), self.render(layout))
     }
 
-    /// The text.
     pub(crate) fn render(&self, layout: Layout<'_>) -> String {
         match self {
             Self::Text(text) => serde_json::Value::from(text.as_str()).to_string(),

@@ -261,7 +261,7 @@ fn what_is_no_settings_file_is_left_alone() {
 }
 
 #[test]
-fn the_state_is_told() {
+fn the_state_is_reported() {
     assert_eq!(HOOKS.inspect("", SHIM), Ok(InstallState::Missing));
     assert_eq!(
         HOOKS.inspect(

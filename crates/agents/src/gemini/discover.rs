@@ -101,11 +101,11 @@ fn session_of(path: &Path) -> Option<NativeId> {
     file.take(HEAD).read_to_string(&mut head).ok();
     let at = head.find("\"sessionId\"")?;
     let first = head.lines().next()?;
-    let told = match serde_json::from_str::<Head<'_>>(first) {
+    let id = match serde_json::from_str::<Head<'_>>(first) {
         Ok(line) => line.session.text()?.into_owned(),
         Err(_) => head[at..].split('"').nth(3)?.to_owned(),
     };
-    NativeId::new(told).ok()
+    NativeId::new(id).ok()
 }
 
 fn subagent_file(entry: &DirEntry, session: &NativeId) -> Option<TranscriptFile> {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_that_notes_no_directory_is_asked_by_its_transcripts() {
+    fn a_project_that_notes_no_directory_is_known_by_its_transcripts() {
         let dir = tempfile::tempdir().expect("a directory");
         let hash = projects(dir.path()).join("0123abc");
         write(&super::chats(&hash).join("session-1.jsonl"), EDIT);

@@ -19,6 +19,6 @@ pub(super) fn read(
     text: &str,
     reader: &mut Reader,
 ) -> (Vec<Sighting>, Vec<TranscriptEdit>, Vec<CommitMention>) {
-    let told = recorded::read(text, reader);
-    (told.seen, told.edits, told.commits)
+    let content = recorded::read(text, reader);
+    (content.seen, content.edits, content.commits)
 }

@@ -22,15 +22,15 @@ pub(super) struct Output<'a> {
 }
 
 /// Reads what the tool told the model; all of it is output where it has another form.
-pub(super) fn output(told: &str) -> Output<'_> {
-    let inner = told.trim();
+pub(super) fn output(response: &str) -> Output<'_> {
+    let inner = response.trim();
     let inner = inner
         .strip_prefix("<untrusted_context>")
         .and_then(|rest| rest.strip_suffix("</untrusted_context>"))
         .map_or(inner, str::trim);
     let Some(mut text) = inner.strip_prefix("Output: ") else {
         return Output {
-            text: told,
+            text: response,
             failed: false,
         };
     };
@@ -59,8 +59,8 @@ pub(super) fn output(told: &str) -> Output<'_> {
 mod tests {
     use super::*;
 
-    fn check(told: &str, text: &str, failed: bool) {
-        assert_eq!(output(told), Output { text, failed }, "{told:?}");
+    fn check(response: &str, text: &str, failed: bool) {
+        assert_eq!(output(response), Output { text, failed }, "{response:?}");
     }
 
     #[test]

@@ -41,8 +41,8 @@ pub(super) fn result_text(result: Field<'_>) -> Option<String> {
     let texts: Vec<String> = parts
         .filter_map(|part| {
             let response: FunctionResponse<'_> = part.response.object();
-            let said: ResponseBody<'_> = response.response.object();
-            let text = said.output.text().or_else(|| said.error.text())?;
+            let body: ResponseBody<'_> = response.response.object();
+            let text = body.output.text().or_else(|| body.error.text())?;
             Some(text.into_owned())
         })
         .collect();
@@ -81,7 +81,7 @@ mod tests {
     use crate::gemini::fixture::{COMPRESS, TWO_TOOLS};
 
     #[test]
-    fn what_was_said_and_returned_is_readable() {
+    fn messages_and_results_are_readable() {
         let texts: Vec<String> = TWO_TOOLS.lines().filter_map(passage_text).collect();
         assert!(texts[0].starts_with("Please do the work."), "{texts:?}");
         assert_eq!(texts[1], "Two calls at once.");

@@ -10,7 +10,6 @@ use super::{path, tools};
 use crate::draft::{self, Draft};
 use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced, WriteHint};
 
-/// Reads one payload.
 pub(super) fn reduce(call: &HookCall<'_>) -> Result<Reduced, ReduceError> {
     let hook: Hook<'_> = draft::parse(call.payload)?;
     let mut draft = Draft::new(call, hook.session_id, hook.event)?;
@@ -153,11 +152,11 @@ impl Reduction<'_> {
             return (Outcome::Ok, Some(self.draft.withheld(raw)));
         }
         let response: Response<'_> = self.hook.tool_response.object();
-        let said = response.content.text();
-        let Output { text, failed } = match (class, said.as_deref()) {
-            (ToolClass::Shell, Some(said)) => output::output(said),
-            (_, said) => Output {
-                text: said.unwrap_or_default(),
+        let content = response.content.text();
+        let Output { text, failed } = match (class, content.as_deref()) {
+            (ToolClass::Shell, Some(content)) => output::output(content),
+            (_, content) => Output {
+                text: content.unwrap_or_default(),
                 failed: false,
             },
         };
@@ -166,7 +165,7 @@ impl Reduction<'_> {
         }
         let output = match class {
             ToolClass::Edit => None,
-            _ if said.is_some() => Some(self.draft.text(text)),
+            _ if content.is_some() => Some(self.draft.text(text)),
             _ => self.draft.body(response.content),
         };
         (Outcome::Ok, output)

@@ -9,7 +9,6 @@ use crate::command_hooks::quote;
 use crate::known::GEMINI;
 use crate::spec::AgentSpec;
 
-/// The row.
 pub(crate) const SPEC: AgentSpec = AgentSpec {
     name: GEMINI.name,
     title: "Gemini CLI",

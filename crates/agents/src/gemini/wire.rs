@@ -3,7 +3,6 @@
 use crate::json::fields;
 
 fields! {
-    /// A hook payload.
     Hook {
         session_id: "session_id",
         transcript_path: "transcript_path",
@@ -50,7 +49,6 @@ fields! {
 }
 
 fields! {
-    /// An update.
     Update { messages: "messages" }
 }
 

@@ -192,7 +192,7 @@ fn who_sends_it_elsewhere_is_left_alone() {
 }
 
 #[test]
-fn what_a_person_set_stays_and_is_told() {
+fn what_a_person_set_stays_and_is_reported() {
     let spec = spec("claude-code");
     let text = r#"{"env": {"OTEL_METRICS_EXPORTER": "none", "OTEL_TRACES_EXPORTER": "otlp"}}"#;
     let plan = spec

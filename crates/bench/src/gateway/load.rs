@@ -16,8 +16,8 @@ use crate::contest::{Times, millis};
 use crate::filler::Filler;
 
 /// The bytes of the two events of a turn.
-const ASKED: usize = 300;
-const ANSWERED: usize = 1_400;
+const PROMPT_LEN: usize = 300;
+const ANSWER_LEN: usize = 1_400;
 /// How often a request is made again when its answer was lost, and how long between.
 const TRIES: usize = 200;
 const AGAIN: Duration = Duration::from_millis(20);
@@ -57,7 +57,7 @@ pub(crate) fn client() -> Fallible<()> {
         let (what, number) = line.split_once(' ').unwrap_or((&line, "0"));
         let left = AtomicUsize::new(number.parse()?);
         let (wall, cpu) = (Instant::now(), cpu_ms());
-        let mut told = match what {
+        let mut report = match what {
             "create" => {
                 let token = plan["token"].as_str().unwrap_or_default();
                 each(&mut drives, |d| d.until_none(&left, |d| d.create(token)))?;
@@ -76,13 +76,13 @@ pub(crate) fn client() -> Fallible<()> {
         let seconds = wall.elapsed().as_secs_f64();
         let took: Vec<f64> = drives.iter_mut().flat_map(|d| d.took.drain(..)).collect();
         let took = Times::from(took);
-        told["n"] = json!(took.n());
-        told["seconds"] = json!(seconds);
-        told["cpu_ms"] = json!(cpu_ms() - cpu);
-        told["p50_ms"] = json!(took.median());
-        told["p99_ms"] = json!(took.at(0.99));
-        told["again"] = json!(drives.iter().map(|d| d.again).sum::<usize>());
-        println!("{told}");
+        report["n"] = json!(took.n());
+        report["seconds"] = json!(seconds);
+        report["cpu_ms"] = json!(cpu_ms() - cpu);
+        report["p50_ms"] = json!(took.median());
+        report["p99_ms"] = json!(took.at(0.99));
+        report["again"] = json!(drives.iter().map(|d| d.again).sum::<usize>());
+        println!("{report}");
     }
     Ok(())
 }
@@ -216,12 +216,12 @@ impl Drive {
 
     fn turn(&mut self, filler: &Filler) -> Result<(), String> {
         let key = format!("t{}", self.turns);
-        let said = json!({"epoch": self.epoch, "expected_head": self.head, "events": [
-            {"type": "prompt", "key": format!("{key}.p"), "text": filler.text(&self.chance, ASKED)},
-            {"type": "message", "key": format!("{key}.m"), "text": filler.text(&self.chance, ANSWERED)},
+        let body = json!({"epoch": self.epoch, "expected_head": self.head, "events": [
+            {"type": "prompt", "key": format!("{key}.p"), "text": filler.text(&self.chance, PROMPT_LEN)},
+            {"type": "message", "key": format!("{key}.m"), "text": filler.text(&self.chance, ANSWER_LEN)},
         ]});
         let path = format!("/v1/sessions/{}/turns/{key}", self.session);
-        let done = self.ask("PUT", &path, &said)?;
+        let done = self.ask("PUT", &path, &body)?;
         let receipt = &done["receipt"];
         self.head = receipt["last"].as_u64().ok_or("no receipt")?;
         let digest = receipt["digest"].as_str().ok_or("no digest")?;

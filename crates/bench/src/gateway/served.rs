@@ -152,9 +152,9 @@ impl Served {
         if let Some(out) = child.stdout.take() {
             BufReader::new(out).read_line(&mut line)?;
         }
-        let told: Value = serde_json::from_str(&line)
+        let output: Value = serde_json::from_str(&line)
             .map_err(|_| format!("the gateway does not serve: {line}"))?;
-        let address = told["data"]["address"].as_str().unwrap_or_default();
+        let address = output["data"]["address"].as_str().unwrap_or_default();
         Ok(Self {
             child,
             address: address.trim_start_matches("http://").to_owned(),
@@ -168,7 +168,6 @@ impl Served {
         Ok(())
     }
 
-    /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -16,7 +16,7 @@ function init(args)
   end
   turn = 0
   local text = io.open(args[2]):read("*a")
-  asked, answered = text:match("^(.-)\n(.*)$")
+  prompt, answer = text:match("^(.-)\n(.*)$")
   wrk.headers["authorization"] = "Bearer " .. token
   wrk.headers["content-type"] = "application/json"
 end
@@ -25,7 +25,7 @@ function request()
   turn = turn + 1
   local body = string.format(
     '{"epoch":%s,"expected_head":%s,"events":[{"type":"prompt","key":"w%d.p","text":%s},' ..
-    '{"type":"message","key":"w%d.m","text":%s}]}', epoch, head, turn, asked, turn, answered)
+    '{"type":"message","key":"w%d.m","text":%s}]}', epoch, head, turn, prompt, turn, answer)
   return wrk.format("PUT", "/v1/sessions/" .. session .. "/turns/w" .. turn, nil, body)
 end
 

@@ -11,7 +11,6 @@ use crate::clock::{Chance, children_cpu_ms};
 use crate::filler::Filler;
 use crate::run::Run;
 
-/// What wrk does.
 const SCRIPT: &str = include_str!("turns.lua");
 
 /// Commits turns for so many seconds in the sessions of a client that does nothing meanwhile.
@@ -58,13 +57,13 @@ pub(crate) fn turns(
         .args(["--", "sessions", "texts"])
         .current_dir(&dir)
         .output()?;
-    let said = String::from_utf8_lossy(&out.stdout);
-    let told = said.lines().rev().find(|line| line.starts_with('{'));
-    let told = told.ok_or_else(|| format!("wrk: {}", String::from_utf8_lossy(&out.stderr)))?;
-    let mut told: Value = serde_json::from_str(told)?;
-    if told["failed"] != 0 {
-        return Err(format!("requests of wrk failed: {told}").into());
+    let stdout = String::from_utf8_lossy(&out.stdout);
+    let line = stdout.lines().rev().find(|line| line.starts_with('{'));
+    let line = line.ok_or_else(|| format!("wrk: {}", String::from_utf8_lossy(&out.stderr)))?;
+    let mut report: Value = serde_json::from_str(line)?;
+    if report["failed"] != 0 {
+        return Err(format!("requests of wrk failed: {report}").into());
     }
-    told["cpu_ms"] = json!(children_cpu_ms()? - before);
-    Ok(Some(told))
+    report["cpu_ms"] = json!(children_cpu_ms()? - before);
+    Ok(Some(report))
 }

@@ -91,8 +91,8 @@ fn send(connection: &mut Connection, body: &[u8], token: &str) -> Result<(), Str
         match connection.post("/v1/traces", "application/x-protobuf", token, body) {
             Ok((200, _)) => return Ok(()),
             Ok((429 | 503, _)) => std::thread::sleep(FULL),
-            Ok((status, said)) => {
-                return Err(format!("{status} {}", String::from_utf8_lossy(&said)));
+            Ok((status, answer)) => {
+                return Err(format!("{status} {}", String::from_utf8_lossy(&answer)));
             }
             Err(error) => return Err(error.to_string()),
         }

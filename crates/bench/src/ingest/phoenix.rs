@@ -57,15 +57,14 @@ impl Phoenix {
             .is_ok_and(|(status, _)| status == 200)
         {
             if begun.elapsed() > PATIENCE {
-                let said = std::fs::read_to_string(dir.join("log"))?;
-                return Err(format!("Phoenix did not start: {said}").into());
+                let log = std::fs::read_to_string(dir.join("log"))?;
+                return Err(format!("Phoenix did not start: {log}").into());
             }
             std::thread::sleep(Duration::from_millis(100));
         }
         Ok(Some(phoenix))
     }
 
-    /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

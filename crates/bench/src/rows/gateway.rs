@@ -62,15 +62,15 @@ fn by_hand(run: &Run) -> Fallible<(usize, f64)> {
     let path = run.dir("gateway-by-hand")?.join("ledger.db");
     let mut ledger = driven::open(&path)?;
     let (session, mut driver) = driven::begin(&mut ledger, "hand")?;
-    let said = |key: &str| {
+    let events = |key: &str| {
         let answer = filler.text(&chance, 1_400);
         vec![
             driven::prompt(key, filler.text(&chance, 300)),
             driven::message(key, "m", answer),
         ]
     };
-    driver.commit(&driven::here(), &mut ledger, "first", &said("first"))?;
-    let turn = |n: usize| (format!("t{n}"), said(&format!("t{n}")));
+    driver.commit(&driven::here(), &mut ledger, "first", &events("first"))?;
+    let turn = |n: usize| (format!("t{n}"), events(&format!("t{n}")));
     let all: Vec<_> = (0..run.much(3_000, 300)).map(turn).collect();
     Ok((all.len(), turns::by_hand(&path, session, &all)?))
 }
@@ -92,7 +92,7 @@ fn one(run: &Run, place: &Place, column: &str, hand: f64, turns: usize) -> Falli
     let after = served.rss_mb()?;
     client.does("check")?;
     let by_wrk = wrk::turns(run, &served, &mut client, run.much(15, 3))?;
-    let by_wrk = by_wrk.map(|told| watch.sees(&told)).transpose()?;
+    let by_wrk = by_wrk.map(|answer| watch.sees(&answer)).transpose()?;
     drop(client);
     let all = Part::all(&parts);
     let line = |what: &str, value, unit, n| Line::new(what, value, unit, n).column(column);
@@ -165,10 +165,10 @@ fn replicas(run: &Run, place: &Place) -> Fallible<Vec<Line>> {
     client.begin(&format!("turns {turns}"))?;
     std::thread::sleep(std::time::Duration::from_secs_f64(third));
     first.kill()?;
-    let told = client.done()?;
-    let part = Part::from_answer(&told, 0.0)?;
+    let answer = client.done()?;
+    let part = Part::from_answer(&answer, 0.0)?;
     let checked = client.does("check")?;
-    let again = told["again"].as_f64().unwrap_or_default();
+    let again = answer["again"].as_f64().unwrap_or_default();
     let line = |what: &str, value, unit| Line::new(what, value, unit, part.n);
     let all = checked["turns"].as_f64().unwrap_or_default();
     Ok(vec![
@@ -199,10 +199,10 @@ struct Part {
 }
 
 impl Part {
-    fn from_answer(told: &Value, server_ms: f64) -> Fallible<Self> {
-        let number = |name: &str| told[name].as_f64().ok_or(format!("no {name}: {told}"));
+    fn from_answer(answer: &Value, server_ms: f64) -> Fallible<Self> {
+        let number = |name: &str| answer[name].as_f64().ok_or(format!("no {name}: {answer}"));
         Ok(Self {
-            n: usize::try_from(told["n"].as_u64().unwrap_or(0))?,
+            n: usize::try_from(answer["n"].as_u64().unwrap_or(0))?,
             seconds: number("seconds")?,
             p50: number("p50_ms")?,
             p99: number("p99_ms")?,
@@ -255,9 +255,9 @@ impl<'a> Watch<'a> {
         Ok(Self { served, cpu_ms })
     }
 
-    fn sees(&mut self, told: &Value) -> Fallible<Part> {
+    fn sees(&mut self, answer: &Value) -> Fallible<Part> {
         let now = self.served.cpu_ms()?;
         let before = std::mem::replace(&mut self.cpu_ms, now);
-        Part::from_answer(told, now - before)
+        Part::from_answer(answer, now - before)
     }
 }

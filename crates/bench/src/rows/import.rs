@@ -95,11 +95,11 @@ fn by_library(home: &Home) -> Fallible<Took> {
     home.apply(&mut command);
     let out = command.arg("--import-here").arg(root).output()?;
     if !out.status.success() {
-        let said = String::from_utf8_lossy(&out.stderr);
-        return Err(format!("the import failed: {said}").into());
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        return Err(format!("the import failed: {stderr}").into());
     }
-    let told: Value = serde_json::from_slice(&out.stdout)?;
-    let number = |key: &str| told[key].as_f64().unwrap_or(f64::NAN);
+    let report: Value = serde_json::from_slice(&out.stdout)?;
+    let number = |key: &str| report[key].as_f64().unwrap_or(f64::NAN);
     Ok(Took {
         wall_s: number("wall_s"),
         cpu_s: number("cpu_s"),
@@ -134,12 +134,12 @@ pub(crate) fn in_this_process(root: &Path) -> Fallible<()> {
     }
     while worker::fold_sessions(&world, &mut ledger, 64)? > 0 {}
     ledger.maintain()?;
-    let told = json!({
+    let report = json!({
         "wall_s": millis(start) / 1000.0,
         "cpu_s": cpu_s("/proc/self/stat", 11),
         "memory_mb": memory_mb(std::process::id()),
     });
-    println!("{told}");
+    println!("{report}");
     Ok(())
 }
 

@@ -122,20 +122,20 @@ fn parts(
     };
     for _ in 0..PARTS {
         let cpu = cpu_ms_of(pid)?;
-        let told = part(&mut client, requests)?;
-        sent += told.spans;
+        let report = part(&mut client, requests)?;
+        sent += report.spans;
         let begun = Instant::now();
         let most = wait(sent, pid, seen)?;
-        let whole = told.seconds + begun.elapsed().as_secs_f64();
-        let count = told.count();
-        all.acknowledged.push(count / told.seconds);
+        let whole = report.seconds + begun.elapsed().as_secs_f64();
+        let count = report.count();
+        all.acknowledged.push(count / report.seconds);
         all.visible.push(count / whole);
-        all.p50.push(told.p50);
-        all.p99.push(told.p99);
+        all.p50.push(report.p50);
+        all.p99.push(report.p99);
         all.server_us.push((cpu_ms_of(pid)? - cpu) * 1e3 / count);
-        all.client_us.push(told.cpu_ms * 1e3 / count);
+        all.client_us.push(report.cpu_ms * 1e3 / count);
         all.most_mb = all.most_mb.max(most);
-        all.spans += told.spans;
+        all.spans += report.spans;
     }
     all.after_mb = rss_mb(pid)?;
     Ok(all)
@@ -173,8 +173,8 @@ impl Part {
 
 /// Lets the client send so many requests.
 fn part(client: &mut Client, requests: usize) -> Fallible<Part> {
-    let told: Value = client.does(&requests.to_string())?;
-    let number = |name: &str| told[name].as_f64().ok_or(format!("no {name}: {told}"));
+    let report: Value = client.does(&requests.to_string())?;
+    let number = |name: &str| report[name].as_f64().ok_or(format!("no {name}: {report}"));
     Ok(Part {
         spans: requests * BATCH,
         seconds: number("seconds")?,

@@ -109,14 +109,14 @@ fn own(word: &str, dir: &Path, more: &str) -> Fallible<Child> {
 fn killed_in_mid_turn(dir: &Path, round: usize) -> Fallible<()> {
     let mut driver = own("--drive-here", dir, &round.to_string())?;
     let out = driver.stdout.take().ok_or("a process without output")?;
-    let mut said = String::new();
-    BufReader::new(out).read_line(&mut said)?;
+    let mut line = String::new();
+    BufReader::new(out).read_line(&mut line)?;
     driver.kill()?;
     driver.wait()?;
-    if said.trim() == READY {
+    if line.trim() == READY {
         Ok(())
     } else {
-        Err(format!("the driver said `{said}`").into())
+        Err(format!("the driver said `{line}`").into())
     }
 }
 
@@ -126,8 +126,8 @@ pub(crate) fn drive(dir: &Path, round: &str) -> Fallible<()> {
     let session = the_session(&mut ledger)?;
     let mut driver = driven::take(&mut ledger, session)?;
     let (here, key) = (driven::here(), format!("broken-{round}"));
-    let asked = [driven::prompt(&key, "Build it.")];
-    driver.open(&here, &mut ledger, &key, &asked)?;
+    let prompt = [driven::prompt(&key, "Build it.")];
+    driver.open(&here, &mut ledger, &key, &prompt)?;
     driver.append(&here, &mut ledger, &driven::call(&key))?;
     let answer = driven::message(&key, "m", "The build is");
     driver.append(&here, &mut ledger, &[answer])?;
@@ -149,14 +149,14 @@ fn reopened(run: &Run, dir: &Path) -> Fallible<Value> {
     if !next.wait()?.success() {
         return Err("the process that reopens failed".into());
     }
-    let mut told: Value = serde_json::from_str(&answered)?;
+    let mut report: Value = serde_json::from_str(&answered)?;
     let more: Value = serde_json::from_str(&more)?;
     for (key, value) in more.as_object().into_iter().flatten() {
-        told[key] = value.clone();
+        report[key] = value.clone();
     }
-    told["nothing_ms"] = json!(nothing);
-    told["answered_ms"] = json!(answered_ms);
-    Ok(told)
+    report["nothing_ms"] = json!(nothing);
+    report["answered_ms"] = json!(answered_ms);
+    Ok(report)
 }
 
 /// The work of that process: what a person waits for first, and then the rest.

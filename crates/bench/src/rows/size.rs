@@ -63,6 +63,6 @@ fn succeed(command: &mut Command) -> Fallible<()> {
     if out.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&out.stderr);
-    Err(format!("{command:?} failed: {said}").into())
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    Err(format!("{command:?} failed: {stderr}").into())
 }

@@ -33,20 +33,20 @@ const ANEW_BELOW: usize = 1_000;
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Size {
     name: &'static str,
-    asked: usize,
-    answered: usize,
+    prompt_len: usize,
+    answer_len: usize,
 }
 
 const SIZES: [Size; 2] = [
     Size {
         name: "1.7 kB",
-        asked: 300,
-        answered: 1_400,
+        prompt_len: 300,
+        answer_len: 1_400,
     },
     Size {
         name: "16 kB",
-        asked: 1_000,
-        answered: 15_000,
+        prompt_len: 1_000,
+        answer_len: 15_000,
     },
 ];
 
@@ -210,9 +210,9 @@ impl Scene {
         let turns: Vec<(String, Vec<Observation>)> = (0..=BATCH)
             .map(|n| {
                 let key = format!("t{number}-{n}");
-                let asked = driven::prompt(&key, filler.text(chance, arm.size.asked));
-                let text = filler.text(chance, arm.size.answered);
-                (key.clone(), vec![asked, driven::message(&key, "m", text)])
+                let prompt = driven::prompt(&key, filler.text(chance, arm.size.prompt_len));
+                let text = filler.text(chance, arm.size.answer_len);
+                (key.clone(), vec![prompt, driven::message(&key, "m", text)])
             })
             .collect();
         self.raw.sync(arm.sync)?;
@@ -241,7 +241,7 @@ impl Scene {
         Ok(each(wall))
     }
 
-    fn api_turn(&mut self, arm: &Arm, (key, said): &(String, Vec<Observation>)) -> Fallible<()> {
+    fn api_turn(&mut self, arm: &Arm, (key, events): &(String, Vec<Observation>)) -> Fallible<()> {
         let mut unsynced;
         let ledger: &mut dyn Ledger = match arm.sync {
             Sync::On => &mut self.ledger,
@@ -252,10 +252,10 @@ impl Scene {
         };
         let here = driven::here();
         let rest = if arm.way == Way::OpenCommit {
-            self.api.open(&here, ledger, key, &said[..1])?;
-            &said[1..]
+            self.api.open(&here, ledger, key, &events[..1])?;
+            &events[1..]
         } else {
-            &said[..]
+            &events[..]
         };
         let done = self.api.commit(&here, ledger, key, rest)?;
         if done.already {
@@ -325,14 +325,14 @@ fn parts(filler: &Filler, chance: &Chance, rounds: usize) -> Vec<Line> {
     let lines = |size: Size| {
         let (mut redacting, mut packing) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            let texts = [size.asked, size.answered].map(|bytes| filler.text(chance, bytes));
+            let texts = [size.prompt_len, size.answer_len].map(|bytes| filler.text(chance, bytes));
             let before = cpu_ms();
-            let said = [
+            let events = [
                 driven::prompt("t", texts[0]),
                 driven::message("t", "m", texts[1]),
             ];
             let between = cpu_ms();
-            std::hint::black_box(said.each_ref().map(raw::packed));
+            std::hint::black_box(events.each_ref().map(raw::packed));
             redacting.push((between - before) * 1000.0);
             packing.push((cpu_ms() - between) * 1000.0);
         }

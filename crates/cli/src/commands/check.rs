@@ -106,7 +106,6 @@ impl Reason {
 /// What was checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Against {
-    /// The ledger.
     Ledger,
     /// Nothing but the trailers, as was asked for.
     Trailers,
@@ -204,10 +203,10 @@ fn unnamed(error: GitError, range: &[String], cx: &Cx) -> CommandError {
         return error.into();
     };
     let shallow = cx.find_repo().is_some_and(|r| !r.shallow_edge().is_empty());
-    let said = message.lines().next().unwrap_or_default();
-    let said = said.strip_prefix("fatal: ").unwrap_or(said);
+    let reason = message.lines().next().unwrap_or_default();
+    let reason = reason.strip_prefix("fatal: ").unwrap_or(reason);
     let error = CommandError::not_found(format!(
-        "`{}` is not a revision or a range: {said}",
+        "`{}` is not a revision or a range: {reason}",
         range.join(" ")
     ));
     if shallow {

@@ -20,7 +20,7 @@ use crate::error::CommandError;
 use crate::{clock, env, ui};
 
 /// By this variable a shell says that it asks, and what it is.
-const ASKED: &str = "SIGLUM_COMPLETE";
+const VARIABLE: &str = "SIGLUM_COMPLETE";
 /// How many sessions are offered, newest first.
 const SESSIONS: usize = 50;
 /// How many commits are offered, newest first.
@@ -56,15 +56,15 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         .completer(&args.shell.to_string())
         .expect("because the shells that are taken are those that are known");
     let mut script = Vec::new();
-    shell.write_registration(ASKED, "siglum", "siglum", "siglum", &mut script)?;
+    shell.write_registration(VARIABLE, "siglum", "siglum", "siglum", &mut script)?;
     cx.ui.block(String::from_utf8_lossy(&script).trim_end())
 }
 
 /// Tells a shell that asks, and ends; returns where none does.
 pub fn answer() {
-    if env::text(ASKED).is_some() {
+    if env::text(VARIABLE).is_some() {
         CompleteEnv::with_factory(|| offering(Cli::command()))
-            .var(ASKED)
+            .var(VARIABLE)
             .complete();
     }
 }

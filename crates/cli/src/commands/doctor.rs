@@ -45,7 +45,6 @@ pub struct Args {
 /// How something stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// As it should.
     Ok,
     /// Worth knowing.
     Note,
@@ -78,7 +77,6 @@ struct Check {
     verdict: Verdict,
     text: String,
     details: Vec<String>,
-    /// What to do.
     remedy: Option<String>,
 }
 

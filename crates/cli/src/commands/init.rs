@@ -284,7 +284,7 @@ fn telemetry(
     cx: &Cx,
     settings: &mut Vec<SettingsChange>,
 ) -> Result<Option<Setup>, CommandError> {
-    let asked = SetupOptions {
+    let options = SetupOptions {
         gateway: args.gateway.as_deref(),
         plain: match args.allow_plain {
             true => Plain::Anywhere,
@@ -292,9 +292,9 @@ fn telemetry(
         },
         token_file: args.token_file.as_deref(),
     };
-    let asked = args.telemetry.then_some(asked);
-    asked
-        .map(|asked| Setup::plan(&asked, cx, settings))
+    let options = args.telemetry.then_some(options);
+    options
+        .map(|options| Setup::plan(&options, cx, settings))
         .transpose()
 }
 
@@ -397,7 +397,7 @@ fn switch_on(cx: &Cx, repo: &Repo, known: &Known, args: &Args) -> Result<(), Com
             None
         }
         None => clone::ask(cx, &known.unclear)?,
-        said => said,
+        same => same,
     };
     if let Some(of) = of {
         repositories::set_clone_of(&mut ledger, id, of)?;

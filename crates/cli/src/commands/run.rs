@@ -239,9 +239,9 @@ fn outcome(program: &OsString, ended: std::io::Result<Ended>) -> (LaunchEnd, Exi
                 _ => (NOT_STARTED, error.to_string()),
             };
             ui::report(&CommandError::failed(format!("{program}: {why}")));
-            let code_told = i32::from(code);
+            let recorded = i32::from(code);
             (
-                LaunchEnd::NotStarted { code: code_told },
+                LaunchEnd::NotStarted { code: recorded },
                 ExitCode::from(code),
             )
         }

@@ -45,7 +45,6 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
 /// When a token ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expiry {
-    /// After a while.
     After(Duration),
     Never,
 }
@@ -136,8 +135,8 @@ fn until(expires_at: Option<Timestamp>) -> String {
 }
 
 /// Prints the text of a token, this once.
-fn reveal(cx: &Cx, secret: &Secret, told: &str) -> Result<(), CommandError> {
-    cx.ui.status(told);
+fn reveal(cx: &Cx, secret: &Secret, message: &str) -> Result<(), CommandError> {
+    cx.ui.status(message);
     cx.ui.line(secret.reveal())?;
     cx.ui
         .hint("Store it now: it is not shown again; the ledger keeps only a digest.");

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_cannot_be_read_is_told_and_left_out() {
+    fn a_rule_that_cannot_be_read_is_reported_and_left_out() {
         for (text, why) in [
             ("contexts = 1", "`contexts` must be a list"),
             ("contexts = [1]", "not a table"),

@@ -124,10 +124,10 @@ fn working_in(payload: &[u8]) -> Option<Repo> {
         #[serde(borrow)]
         cwd: Option<Cow<'a, str>>,
     }
-    let told = serde_json::from_slice::<Cwd<'_>>(payload)
+    let cwd = serde_json::from_slice::<Cwd<'_>>(payload)
         .ok()
         .and_then(|c| c.cwd);
-    let dir = told.map_or_else(|| PathBuf::from("."), |cwd| PathBuf::from(cwd.as_ref()));
+    let dir = cwd.map_or_else(|| PathBuf::from("."), |cwd| PathBuf::from(cwd.as_ref()));
     discover(&dir, None, None)
 }
 
@@ -169,7 +169,7 @@ fn record(
     let agent = AgentName::new(spec.name).expect("because the names of agents keep to the grammar");
     // Some agents end sessions in which nothing ever happened, and of which they said nothing before.
     if reduced.boundary == Boundary::SessionEnd
-        && delivery.never_heard_of(&agent, &reduced.native, repo)
+        && delivery.has_no_record_of(&agent, &reduced.native, repo)
     {
         return;
     }

@@ -64,9 +64,7 @@ pub struct Announced {
 
 /// A commit that landed, by its note.
 pub struct LandedNote {
-    /// When.
     pub at: Timestamp,
-    /// What was announced.
     pub announced: Announced,
 }
 

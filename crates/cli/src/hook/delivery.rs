@@ -69,7 +69,7 @@ impl Delivery {
     }
 
     /// Whether nothing was ever heard of a session, and nothing of it can be waiting anywhere.
-    pub fn never_heard_of(
+    pub fn has_no_record_of(
         &mut self,
         agent: &AgentName,
         native: &NativeId,

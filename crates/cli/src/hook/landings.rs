@@ -68,8 +68,8 @@ fn take_up(path: &Path, git_dir: &Path, home: &Path, hand_on: impl FnMut(&Intake
     let Some(note) = LandedNote::read(path, home) else {
         return;
     };
-    let told = intakes(git_dir, &note).iter().all(hand_on);
-    if told && note.is_at(path) {
+    let all_handed_on = intakes(git_dir, &note).iter().all(hand_on);
+    if all_handed_on && note.is_at(path) {
         let _ = fs::remove_file(path);
     }
 }
@@ -95,7 +95,7 @@ fn intakes(git_dir: &Path, note: &LandedNote) -> Vec<Intake> {
         at,
         matter,
     };
-    let mut told = vec![intake(landing(Landed {
+    let mut intakes = vec![intake(landing(Landed {
         place: place.clone(),
         commit: landed.to.clone(),
         by: LandedBy::Commit,
@@ -104,9 +104,9 @@ fn intakes(git_dir: &Path, note: &LandedNote) -> Vec<Intake> {
     }))];
     if let Some(old) = landed.from.filter(|_| landed.is_amend) {
         let rewritten = rebase::amended(&repo, at, scene.clone(), (old, landed.to));
-        told.extend(rewriting(rewritten).map(intake));
+        intakes.extend(rewriting(rewritten).map(intake));
     }
-    told
+    intakes
 }
 
 /// The checkout of a note, also where it was moved meanwhile.

@@ -33,9 +33,7 @@ const HANDED_ON: [i32; 9] = [
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// With an exit code.
     Code(i32),
-    /// By a signal.
     Signal(i32),
 }
 

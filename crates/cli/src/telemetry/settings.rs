@@ -54,19 +54,20 @@ impl Setup {
 
     /// Adds to the changes what switches the telemetry of the agents that are here on.
     pub fn plan(
-        asked: &SetupOptions<'_>,
+        options: &SetupOptions<'_>,
         cx: &Cx,
         changes: &mut Vec<SettingsChange>,
     ) -> Result<Self, CommandError> {
         let before = Kept::read(&cx.home)?;
         let known = before.as_ref().map(|kept| kept.gateway.as_str());
-        let address = gateway::address(asked.gateway.or(known).unwrap_or(GATEWAY), asked.plain)?;
+        let address =
+            gateway::address(options.gateway.or(known).unwrap_or(GATEWAY), options.plain)?;
         let standing = before.as_ref().filter(|kept| {
-            kept.gateway == address.as_str() && asked.token_file.is_none() && holds(cx, kept)
+            kept.gateway == address.as_str() && options.token_file.is_none() && holds(cx, kept)
         });
         let (token, new) = match standing {
             Some(kept) => (kept.token.clone(), None),
-            None => token(asked, &address)?,
+            None => token(options, &address)?,
         };
         let mut setup = Self {
             kept: Kept {
@@ -239,10 +240,10 @@ fn holds(cx: &Cx, kept: &Kept) -> bool {
 
 /// The token by which the gateway knows the agents: made here for one on this machine, else given.
 fn token(
-    asked: &SetupOptions<'_>,
+    options: &SetupOptions<'_>,
     address: &Address,
 ) -> Result<(String, Option<(TokenId, Secret)>), CommandError> {
-    if let Some(file) = asked.token_file {
+    if let Some(file) = options.token_file {
         let token = gateway::token_file(file)?;
         return Ok((token.reveal().to_owned(), None));
     }

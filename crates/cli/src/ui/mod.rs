@@ -38,7 +38,6 @@ pub enum Color {
 #[derive(Debug, Clone, Copy)]
 pub struct Ui {
     color: bool,
-    /// Whether to answer in JSON.
     pub json: bool,
     quiet: bool,
     width: usize,

@@ -6,19 +6,14 @@ use siglum_domain::evidence::Verdict;
 /// What a piece of text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// An id.
     Id,
-    /// An agent.
     Agent,
-    /// A time.
     Time,
     /// Something that was added, or is certain.
     Added,
-    /// Something that was removed.
     Removed,
     /// Something to look at twice.
     Warning,
-    /// A heading.
     Heading,
     /// Something of less weight.
     Dim,

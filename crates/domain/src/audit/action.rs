@@ -40,9 +40,7 @@ actions! {
     SessionCreated = "session.created";
     /// A session was to be created.
     SessionRefused = "session.refused";
-    /// A session ended.
     SessionEnded = "session.ended";
-    /// A session was archived.
     SessionArchived = "session.archived";
     /// What is stored of a session was erased.
     SessionForgotten = "session.forgotten";
@@ -56,9 +54,7 @@ actions! {
     ReplicaRefused = "replica.refused";
     /// Texts were erased wherever they stood.
     TextForgotten = "text.forgotten";
-    /// A link was attached to a session.
     LinkAttached = "link.attached";
-    /// A link was detached from a session.
     LinkDetached = "link.detached";
     /// Somebody said whose a trace is.
     TraceAssigned = "trace.assigned";
@@ -66,17 +62,14 @@ actions! {
     CommitAdopted = "commit.adopted";
     /// A person took that back.
     CommitDisowned = "commit.disowned";
-    /// A token was made.
     TokenCreated = "token.created";
     /// A token took the place of another one.
     TokenRotated = "token.rotated";
-    /// A token was taken back.
     TokenRevoked = "token.revoked";
     /// A token was used, for the first time or for the first time in an hour.
     TokenUsed = "token.used";
     /// A token was shown that is worth nothing.
     TokenRefused = "token.refused";
-    /// A transcript was read.
     TranscriptRead = "transcript.read";
     /// A checkpoint was recorded by the one who made the commit.
     CheckpointRecorded = "checkpoint.recorded";
@@ -86,13 +79,11 @@ actions! {
     HeartbeatChanged = "heartbeat.changed";
     /// A heartbeat was paused, or goes on.
     HeartbeatPaused = "heartbeat.paused";
-    /// A heartbeat is no more.
     HeartbeatRemoved = "heartbeat.removed";
     /// Old ticks were let go, with their sessions.
     HeartbeatSwept = "heartbeat.swept";
     /// The ledger was brought back from a backup.
     LedgerRestored = "ledger.restored";
-    /// The audit was exported.
     AuditExported = "audit.exported";
 }
 

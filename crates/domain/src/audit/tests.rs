@@ -104,10 +104,10 @@ fn a_change_of_any_field_is_found_with_its_number() {
         let mut entries = chain(5);
         let last = entries[4].clone();
         change(&mut entries[2]);
-        let told = flaw_messages(&entries, &last);
+        let flaws = flaw_messages(&entries, &last);
         assert!(
-            told.contains(&"entry 3 is not what was recorded".to_owned()),
-            "{nth}: {told:?}"
+            flaws.contains(&"entry 3 is not what was recorded".to_owned()),
+            "{nth}: {flaws:?}"
         );
     }
     check(
@@ -183,18 +183,18 @@ fn what_cannot_be_read_hides_nothing_behind_it() {
     let mut entries = chain(5);
     entries[3].header.actor.clear();
     let mut verifying = Verifying::new(ledger(1));
-    let mut told = Vec::new();
+    let mut flaws = Vec::new();
     for entry in &entries {
         let row = if entry.number == 2 {
             Err("no")
         } else {
             Ok(entry)
         };
-        told.extend(verifying.entry(entry.number, row));
+        flaws.extend(verifying.entry(entry.number, row));
     }
-    let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+    let messages: Vec<String> = flaws.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        messages,
         [
             "entry 2 cannot be read: no",
             "entry 4 is not what was recorded"

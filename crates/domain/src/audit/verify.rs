@@ -10,7 +10,6 @@ use crate::LedgerId;
 pub struct Flaw {
     /// The number of the entry.
     pub number: u64,
-    /// What is wrong with it.
     pub wrong: Wrong,
 }
 
@@ -22,7 +21,6 @@ pub enum Wrong {
         /// The last one that is not there.
         last: u64,
     },
-    /// It cannot be read.
     Unreadable(String),
     /// It is not what its digest says.
     Changed,

@@ -8,35 +8,25 @@ use crate::{LedgerId, Redacted, SessionId, Timestamp};
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
-    /// The ledger.
     pub ledger: LedgerId,
-    /// Its number.
     pub number: u64,
-    /// When.
     pub at: Timestamp,
-    /// Who.
     pub actor: String,
-    /// What.
     pub action: String,
     /// `done` or `refused`.
     pub outcome: String,
     /// Why it was refused.
     pub reason: Option<String>,
-    /// Because of which field.
     pub field: Option<String>,
-    /// With which session.
     pub session: Option<SessionId>,
-    /// In which pipeline.
     pub pipeline: Option<String>,
     /// The details: the text that was digested, which is JSON.
     pub body: Option<String>,
     /// What the digest of the body is salted with, in hex.
     pub salt: Option<String>,
-    /// The digest of the body.
     pub body_digest: String,
     /// The digest of the entry before.
     pub previous: String,
-    /// The digest of this one.
     pub digest: String,
 }
 

@@ -40,7 +40,6 @@ words!(
 /// What a context has of the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inherit {
-    /// Nothing.
     None,
     /// The last summary.
     Summary,

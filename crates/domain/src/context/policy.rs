@@ -78,7 +78,6 @@ impl FromStr for RoutePattern {
 /// What holds for the routes of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// Which routes.
     pub routes: RoutePattern,
     /// What contexts of these causes have of the ones before them.
     pub inherit: Vec<(Cause, Inherit)>,
@@ -108,8 +107,9 @@ impl Policy {
     /// What a context of this route and cause has of the one before it.
     #[must_use]
     pub fn inherit(&self, route: &RouteKey, cause: Cause) -> Inherit {
-        let mut said = self.rules_for(route).flat_map(|rule| &rule.inherit);
-        said.find(|(of, _)| *of == cause)
+        let mut inherited = self.rules_for(route).flat_map(|rule| &rule.inherit);
+        inherited
+            .find(|(of, _)| *of == cause)
             .map_or_else(|| cause.inherits(), |(_, inherit)| *inherit)
     }
 

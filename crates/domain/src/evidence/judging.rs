@@ -23,9 +23,7 @@ pub fn judge(case: &Case) -> Judgement {
 pub struct Counterfactual {
     /// What is left out, in words.
     pub without: String,
-    /// Who it would have been.
     pub committer: Committer,
-    /// How sure.
     pub verdict: Verdict,
     /// By which row.
     pub rule: String,

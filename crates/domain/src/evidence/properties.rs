@@ -17,18 +17,18 @@ use crate::time::Timestamp;
 /// How many cases are compared, unless `PROPTEST_CASES` says how many.
 const CASES: u32 = 100_000;
 /// What proptest says if it was told nothing.
-const UNTOLD: u32 = 256;
+const DEFAULT_CASES: u32 = 256;
 /// How many cases may pass before each row of the table has decided one.
 const CASES_TO_TELL: usize = 200_000;
 
 fn cases() -> Config {
-    let told = Config::default();
-    let cases = if told.cases == UNTOLD {
+    let config = Config::default();
+    let cases = if config.cases == DEFAULT_CASES {
         CASES
     } else {
-        told.cases
+        config.cases
     };
-    Config { cases, ..told }
+    Config { cases, ..config }
 }
 
 fn session() -> impl Strategy<Value = SessionId> {
@@ -176,11 +176,11 @@ proptest! {
     }
 
     #[test]
-    fn who_was_heard_of_last_decides_nothing(case in case()) {
-        let (heard, timeless) = (judge(&case), judge(&timeless(&case)));
-        prop_assert_eq!((heard.committer, heard.verdict), (timeless.committer, timeless.verdict));
+    fn who_was_seen_last_decides_nothing(case in case()) {
+        let (timed, timeless) = (judge(&case), judge(&timeless(&case)));
+        prop_assert_eq!((timed.committer, timed.verdict), (timeless.committer, timeless.verdict));
         let sorted = |list: Vec<SessionId>| list.into_iter().collect::<BTreeSet<_>>();
-        prop_assert_eq!(sorted(heard.candidates), sorted(timeless.candidates));
+        prop_assert_eq!(sorted(timed.candidates), sorted(timeless.candidates));
     }
 
     #[test]

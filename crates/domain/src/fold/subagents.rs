@@ -9,7 +9,6 @@ use crate::time::Timestamp;
 /// One sub-agent, joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubagentView {
-    /// Its id.
     pub id: String,
     /// Its kind; empty where no source tells.
     pub agent_type: String,
@@ -48,7 +47,7 @@ struct Known<'e> {
     agent_type: Option<(Source, &'e str)>,
     call: Option<&'e str>,
     parting: Option<&'e Body>,
-    said: Option<&'e Body>,
+    message: Option<&'e Body>,
 }
 
 impl<'e> Known<'e> {
@@ -58,10 +57,10 @@ impl<'e> Known<'e> {
         self.started.get_or_insert(o.at);
         match &o.fact {
             Fact::SubagentStarted { agent_type, call } => {
-                let told = (o.source, agent_type.as_str());
-                let better = self.agent_type.is_none_or(|known| told.0 < known.0);
+                let stated = (o.source, agent_type.as_str());
+                let better = self.agent_type.is_none_or(|known| stated.0 < known.0);
                 if better && !agent_type.is_empty() {
-                    self.agent_type = Some(told);
+                    self.agent_type = Some(stated);
                 }
                 self.call = self.call.or(call.as_deref());
             }
@@ -73,7 +72,7 @@ impl<'e> Known<'e> {
                 role: Role::Assistant,
                 text,
                 ..
-            } if text.text() != Some("") => self.said = Some(text),
+            } if text.text() != Some("") => self.message = Some(text),
             _ => {}
         }
     }
@@ -81,11 +80,11 @@ impl<'e> Known<'e> {
     fn view(self, id: &str) -> Option<SubagentView> {
         Some(SubagentView {
             id: id.to_owned(),
-            agent_type: self.agent_type.map_or("", |told| told.1).to_owned(),
+            agent_type: self.agent_type.map_or("", |stated| stated.1).to_owned(),
             call: self.call.map(str::to_owned),
             started: self.started?,
             stopped: self.stopped,
-            last_message: self.parting.or(self.said).cloned(),
+            last_message: self.parting.or(self.message).cloned(),
         })
     }
 }
@@ -177,7 +176,7 @@ mod tests {
     fn each_is_bound_to_the_call_that_started_it() {
         let views = fold::session(&two()).subagents;
         let seconds = |at: Timestamp| at.millis_since(Timestamp::from_seconds(0)) / 1000;
-        let told: Vec<_> = views
+        let summaries: Vec<_> = views
             .iter()
             .map(|v| {
                 let words = v.last_message.as_ref().and_then(Body::text);
@@ -187,7 +186,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            summaries,
             [
                 (
                     "a",

@@ -218,7 +218,7 @@ fn a_failure_that_one_source_knows_of_is_one() {
 
 #[test]
 fn the_last_words_are_those_of_the_stop_or_else_of_the_last_message() {
-    let said = |role, text: &str| Fact::Message {
+    let message = |role, text: &str| Fact::Message {
         role,
         text: body(text),
         model: None,
@@ -229,13 +229,31 @@ fn the_last_words_are_those_of_the_stop_or_else_of_the_last_message() {
         last_message: last.map(body),
         background: Vec::new(),
     };
-    let mut within = entry(4, 4, Some(1), "message:4", said(Role::Assistant, "within"));
+    let mut within = entry(
+        4,
+        4,
+        Some(1),
+        "message:4",
+        message(Role::Assistant, "within"),
+    );
     within.observation.subagent = Some("a".into());
     let day = |last| {
         [
-            entry(1, 1, Some(1), "message:1", said(Role::Assistant, "first")),
-            entry(2, 2, Some(1), "message:2", said(Role::Assistant, "second")),
-            entry(3, 3, Some(1), "message:3", said(Role::User, "asked")),
+            entry(
+                1,
+                1,
+                Some(1),
+                "message:1",
+                message(Role::Assistant, "first"),
+            ),
+            entry(
+                2,
+                2,
+                Some(1),
+                "message:2",
+                message(Role::Assistant, "second"),
+            ),
+            entry(3, 3, Some(1), "message:3", message(Role::User, "asked")),
             within.clone(),
             entry(5, 5, Some(1), "stop:1", stopped(last)),
         ]

@@ -17,7 +17,6 @@ use crate::time::Timestamp;
 /// Records of a cost that are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Records {
-    /// How many.
     pub count: u64,
     /// What they would add to a plain sum.
     pub tokens: Tokens,
@@ -37,13 +36,10 @@ pub struct Usage {
     pub event: String,
     /// The provider's id of its request, where a source tells.
     pub request: Option<String>,
-    /// The turn it belongs to.
     pub turn: Option<TurnId>,
     /// When it was seen first.
     pub at: Timestamp,
-    /// The model that wrote it.
     pub model: Option<String>,
-    /// The sub-agent that it was written in.
     pub subagent: Option<String>,
     /// The branch that was checked out, where the same source told before.
     pub branch: Option<String>,
@@ -273,16 +269,16 @@ fn cost(group: &[&Entry]) -> Option<Usage> {
             retold += one;
         }
     }
-    let mut told: Vec<&Observation> = group.iter().map(|e| &e.observation).collect();
-    told.sort_by_key(|o| (rank(o.source), o.at, &o.key));
+    let mut ranked: Vec<&Observation> = group.iter().map(|e| &e.observation).collect();
+    ranked.sort_by_key(|o| (rank(o.source), o.at, &o.key));
     let Place { event, turn } = place(group);
     Some(Usage {
         event,
-        request: told.iter().find_map(|o| request(o)).map(str::to_owned),
+        request: ranked.iter().find_map(|o| request(o)).map(str::to_owned),
         turn,
-        at: told.iter().map(|o| o.at).min()?,
-        model: told.iter().find_map(|o| model(o)).map(str::to_owned),
-        subagent: told.iter().find_map(|o| o.subagent.clone()),
+        at: ranked.iter().map(|o| o.at).min()?,
+        model: ranked.iter().find_map(|o| model(o)).map(str::to_owned),
+        subagent: ranked.iter().find_map(|o| o.subagent.clone()),
         branch: None,
         source,
         tokens: counted,
@@ -313,7 +309,7 @@ fn less(a: Tokens, b: Tokens) -> Tokens {
 /// Lets go of what only telemetry has and another source may have told under another name.
 fn settle(messages: &mut [Message]) {
     let lonely = |u: &Usage| u.source == Source::Telemetry && u.retold.count == 0;
-    let told: Vec<(Option<TurnId>, bool)> = messages
+    let others: Vec<(Option<TurnId>, bool)> = messages
         .iter()
         .filter_map(|m| m.usage.as_ref())
         .filter(|u| !lonely(u))
@@ -327,7 +323,7 @@ fn settle(messages: &mut [Message]) {
             let near = *turn == usage.turn || turn.is_none() || usage.turn.is_none();
             near && !(*named && usage.request.is_some())
         };
-        if told.iter().any(same) {
+        if others.iter().any(same) {
             message.counts = false;
             usage.retold = Records {
                 count: usage.repeated.count.saturating_add(1),

@@ -34,7 +34,6 @@ pub const BY_VARIABLE: &str = "variable ";
 /// A link and where it was stated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stated {
-    /// The link.
     pub link: Link,
     /// The flag or the variable.
     pub source: String,
@@ -43,7 +42,6 @@ pub struct Stated {
 /// A variable whose value was dropped. The value is redacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
-    /// The variable.
     pub variable: &'static str,
     /// The field and the rule that it broke.
     pub error: LinkError,
@@ -151,9 +149,9 @@ mod tests {
             found.map(|(_, value)| OsString::from(value))
         };
         let (links, dropped) = from_variables(get);
-        let said = |s: &Stated| format!("{} by {}", s.link, s.source);
+        let described = |s: &Stated| format!("{} by {}", s.link, s.source);
         (
-            links.iter().map(said).collect(),
+            links.iter().map(described).collect(),
             dropped.iter().map(ToString::to_string).collect(),
         )
     }
@@ -196,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_is_dropped_alone_and_told_without_its_secret() {
+    fn a_bad_value_is_dropped_alone_and_reported_without_its_secret() {
         for bad in ["12.5", "0", "-3", "abc", " 42", "+5", "1_000"] {
             let (links, dropped) = taken(&[("EGG_PR_NUMBER", bad), ("EGG_ISSUE_NUMBER", "42")]);
             assert_eq!(links, ["issue 42 by variable EGG_ISSUE_NUMBER"], "{bad}");

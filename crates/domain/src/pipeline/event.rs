@@ -114,27 +114,14 @@ pub enum What {
         phases: Vec<String>,
     },
     /// A phase began, or goes on.
-    PhaseStarted {
-        /// Its name.
-        phase: String,
-    },
+    PhaseStarted { phase: String },
     /// A phase waits for somebody outside.
-    PhaseAwaiting {
-        /// Its name.
-        phase: String,
-    },
+    PhaseAwaiting { phase: String },
     /// A phase ended; a start after it is its next cycle.
-    PhaseEnded {
-        /// Its name.
-        phase: String,
-        /// How.
-        outcome: Outcome,
-    },
+    PhaseEnded { phase: String, outcome: Outcome },
     /// What was agreed on. Its text is that of the event.
     Contract {
-        /// In which phase.
         phase: Option<String>,
-        /// Its name.
         name: String,
         /// Its version, in the words of who wrote it.
         version: Option<String>,
@@ -143,9 +130,7 @@ pub enum What {
     },
     /// Somebody looked at the work. What was said is the text of the event.
     Review {
-        /// In which phase.
         phase: Option<String>,
-        /// What it came to.
         verdict: ReviewVerdict,
         /// The role that gave it.
         role: Option<String>,
@@ -155,11 +140,8 @@ pub enum What {
     },
     /// A check came to a result. Its summary is the text of the event.
     Check {
-        /// In which phase.
         phase: Option<String>,
-        /// Its name.
         name: String,
-        /// The result.
         result: CheckResult,
         /// Where to read more.
         url: Option<String>,
@@ -169,7 +151,6 @@ pub enum What {
         #[serde(default, skip_serializing_if = "CheckEvidence::is_reported")]
         evidence: CheckEvidence,
     },
-    /// The pipeline ended.
     Ended {
         /// How, if that was said; else its phases tell.
         outcome: Option<Outcome>,
@@ -222,7 +203,6 @@ impl What {
 pub struct NewEvent {
     /// The word for its kind, one of [`KINDS`](super::KINDS).
     pub kind: String,
-    /// The phase.
     pub phase: Option<String>,
     /// The phases of a plan.
     pub phases: Vec<String>,
@@ -296,16 +276,12 @@ pub struct Event {
     pub number: u64,
     /// When it was recorded.
     pub at: Timestamp,
-    /// By whom.
     pub by: String,
     /// Through what: `cli`, `api`.
     pub source: String,
-    /// By which session.
     pub session: Option<SessionId>,
     /// What its caller calls it.
     pub key: Option<String>,
-    /// What happened.
     pub what: What,
-    /// Its text.
     pub text: Option<Redacted>,
 }

@@ -17,7 +17,6 @@ words! {
     State {
         /// It is expected and has not begun.
         Pending = "pending",
-        /// It began.
         Running = "running",
         /// It waits for somebody.
         Awaiting = "awaiting",
@@ -59,7 +58,6 @@ impl From<Outcome> for State {
 words! {
     /// What a session does, or how it ended.
     Activity {
-        /// It works.
         Working = "working",
         /// It waits for its next prompt.
         Waiting = "waiting",
@@ -87,9 +85,7 @@ impl Activity {
 /// A session of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// The session.
     pub session: SessionId,
-    /// The product.
     pub agent: AgentName,
     /// The roles that are attached to it: one, as a rule.
     pub roles: Vec<String>,
@@ -97,17 +93,13 @@ pub struct Member {
     pub phases: Vec<String>,
     /// Whether it was taken out of the pipeline again.
     pub detached: bool,
-    /// When it began.
     pub started: Timestamp,
     /// When it ended, or was last heard of; absent while it goes on.
     pub ended: Option<Timestamp>,
-    /// What it does.
     pub activity: Activity,
     /// How it ended, in words, where that was said.
-    pub said: Option<String>,
-    /// What it read and wrote.
+    pub end: Option<String>,
     pub tokens: Tokens,
-    /// How many commits it made.
     pub commits: u64,
     /// The models that wrote its messages.
     pub models: Vec<String>,
@@ -116,7 +108,6 @@ pub struct Member {
 /// A session at its place in the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
-    /// The session.
     pub member: Member,
     /// The role that it plays; where it has none, its agent.
     pub name: String,
@@ -141,38 +132,30 @@ impl Instance {
 /// The last contract of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contract {
-    /// Its name.
     pub name: String,
-    /// Its version.
     pub version: Option<String>,
     /// The digest of its text as it was recorded.
     pub digest: String,
     /// The event that recorded it.
     pub number: u64,
-    /// When.
     pub at: Timestamp,
-    /// By which session.
     pub session: Option<SessionId>,
 }
 
 /// A review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Review {
-    /// What it came to.
     pub verdict: ReviewVerdict,
     /// The role that gave it.
     pub role: Option<String>,
-    /// By which session.
     pub session: Option<SessionId>,
     /// What it validates the work against, where that was said.
     pub contract: Option<Validated>,
     /// Who recorded it.
     pub by: String,
-    /// What was said.
     pub text: Option<Redacted>,
     /// The event that recorded it.
     pub number: u64,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -188,7 +171,6 @@ impl Review {
 /// The contract that a review validates the work against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Validated {
-    /// Its name.
     pub name: String,
     /// The contract as it stood when the review was recorded; absent where there was none of this name.
     pub stated: Option<Contract>,
@@ -197,9 +179,7 @@ pub struct Validated {
 /// The last result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// Its name.
     pub name: String,
-    /// The result.
     pub result: CheckResult,
     /// Whether it passed, and its summary says that it was skipped. It does not count as passed then.
     pub contradictory: bool,
@@ -209,17 +189,14 @@ pub struct Check {
     pub by: String,
     /// How often it has had one.
     pub runs: u64,
-    /// What it says.
     pub summary: Option<Redacted>,
     /// Where to read more.
     pub url: Option<String>,
     /// The commit that was checked.
     pub commit: Option<Oid>,
-    /// By which session.
     pub session: Option<SessionId>,
     /// The event that recorded it.
     pub number: u64,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -271,13 +248,10 @@ impl CheckCounts {
 pub struct Phase {
     /// Its name; absent for the sessions of which no phase is known.
     pub name: Option<String>,
-    /// Where it stands.
     pub state: State,
     /// Whether that was recorded; else it follows from its sessions.
     pub stated: bool,
-    /// When it began.
     pub started: Option<Timestamp>,
-    /// When it ended.
     pub ended: Option<Timestamp>,
     /// How long it ran, in milliseconds, in all cycles.
     pub duration_ms: u64,
@@ -314,13 +288,10 @@ pub struct Totals {
     pub sessions: u64,
     /// Of these, those that go on.
     pub live: u64,
-    /// Tokens.
     pub tokens: Tokens,
     /// What they cost; absent where that was not asked for.
     pub cost: Option<Cost>,
-    /// Commits.
     pub commits: u64,
-    /// The checks.
     pub checks: CheckCounts,
 }
 
@@ -329,13 +300,10 @@ pub struct Totals {
 pub struct Graph {
     /// Its id.
     pub pipeline: String,
-    /// Where it stands.
     pub state: State,
     /// Whether it was recorded that it ended.
     pub ended_stated: bool,
-    /// When it began.
     pub started: Option<Timestamp>,
-    /// When it ended.
     pub ended: Option<Timestamp>,
     /// How long it ran, in milliseconds.
     pub duration_ms: u64,
@@ -343,7 +311,6 @@ pub struct Graph {
     pub phases: Vec<Phase>,
     /// The sessions of which no phase is known, and what was recorded for no phase.
     pub loose: Phase,
-    /// What it comes to in all.
     pub totals: Totals,
 }
 

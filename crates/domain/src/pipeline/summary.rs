@@ -36,7 +36,7 @@ pub(super) fn says_skipped(summary: &str) -> bool {
         (Some(1..), ..) | (_, Some(0), _) => false,
         (Some(0), Some(_), _) => true,
         (None, Some(skipped), Some(all)) => skipped >= all,
-        _ => is_said(&words),
+        _ => is_check_skipped(&words),
     }
 }
 
@@ -122,7 +122,7 @@ impl Counts {
 }
 
 /// Whether the words say it of the check itself.
-fn is_said(words: &[Word<'_>]) -> bool {
+fn is_check_skipped(words: &[Word<'_>]) -> bool {
     let skips = |at: &usize| SKIP.contains(&words[*at].text) && !is_denied(words, *at);
     let Some(at) = (0..words.len()).find(skips) else {
         return false;

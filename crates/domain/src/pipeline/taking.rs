@@ -230,13 +230,13 @@ impl<'a> Given<'a> {
     }
 
     fn role(&self, text: &str) -> Result<String> {
-        let told = |error: LinkError| LinkError {
+        let of_role = |error: LinkError| LinkError {
             field: "role",
             ..error
         };
         Link::parse("agent_role", text)
             .map(|link| link.value())
-            .map_err(told)
+            .map_err(of_role)
     }
 
     fn outcome(&self, text: &str) -> Result<Outcome> {

@@ -31,7 +31,7 @@ fn member(n: u128, phase: &str, role: &str, from: i64, to: Option<i64>) -> Membe
         } else {
             Activity::Working
         },
-        said: None,
+        end: None,
         tokens: Tokens {
             input: 10,
             output: 1,
@@ -190,7 +190,7 @@ fn a_phase_whose_sessions_all_wait_is_awaiting() {
 }
 
 #[test]
-fn the_last_of_a_role_tells_how_a_phase_went_of_which_nobody_said_so() {
+fn the_last_of_a_role_tells_how_a_phase_went_that_nobody_ended() {
     let mut first = member(1, "a", "coder", 0, Some(5));
     first.activity = Activity::Failed;
     let state = |members: &[Member]| fold("p", &[], members, at(20)).phases[0].state;
@@ -425,7 +425,7 @@ fn bad_words_are_refused_by_name() {
     let long = "x".repeat(65);
     let secret = format!("ghp_{}", &"a1B2c3D4e5".repeat(4)[..36]);
     for bad in ["", " ", " a", "a\nb", "\u{1b}[31m", &long, &secret] {
-        let told = [
+        let refused_fields = [
             with("phase_started", |e| e.phase = some(bad)),
             with("review", |e| e.role = some(bad)),
             with("contract", |e| e.version = some(bad)),
@@ -439,7 +439,7 @@ fn bad_words_are_refused_by_name() {
         let fields = [
             "phase", "role", "version", "outcome", "verdict", "result", "commit", "url", "name",
         ];
-        assert_eq!(told, fields, "{bad:?}");
+        assert_eq!(refused_fields, fields, "{bad:?}");
         assert!(pipeline_id(bad).is_err() != (bad == long), "{bad:?}");
     }
     assert_eq!(with("ended", |e| e.key = some("a b")), "key");

@@ -19,9 +19,7 @@ pub enum PriceError {
     /// It has another schema or currency.
     #[error("`{found}` is not `{expected}`")]
     Other {
-        /// What it has.
         found: String,
-        /// What it should have.
         expected: &'static str,
     },
     /// A price is no decimal number with at most three places.

@@ -136,8 +136,8 @@ fn refused(from: &str, to: &str, expected: &str) {
     let text = r#"{"schema": "siglum.prices/1", "date": "2026-11-22", "currency": "USD", "prices": [
         {"provider": "p", "models": ["m"], "from": "2026-01-01", "input": "1", "output": "2", "source": "s"}]}"#;
     assert!(Prices::parse(text).is_ok() && text.contains(from));
-    let told = Prices::parse(&text.replacen(from, to, 1)).unwrap_err();
-    assert_eq!(told.to_string(), expected);
+    let error = Prices::parse(&text.replacen(from, to, 1)).unwrap_err();
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn opens_none(command: &str, output: &str) {
 }
 
 #[test]
-fn a_command_that_opens_a_pull_request_is_told_by_its_words() {
+fn a_command_that_opens_a_pull_request_is_known_by_its_words() {
     for command in [
         "gh pr create",
         "gh pr new --fill",
@@ -159,10 +159,10 @@ fn other_programs_and_several_at_once() {
     };
     of("hub pull-request -m x", URL, 7, "hub pull-request");
     let merge = "https://gitlab.example.com/g/sub/r/-/merge_requests/12";
-    let said =
+    let output =
         format!("Creating merge request for x into main in g/sub/r\n\n!12 x (x)\n {merge}\n");
-    of("glab mr create --fill", &said, 12, "glab mr create");
-    of("glab mr new -y", &said, 12, "glab mr create");
+    of("glab mr create --fill", &output, 12, "glab mr create");
+    of("glab mr new -y", &output, 12, "glab mr create");
     opens_none("glab mr view", merge);
     opens_none("gh pr create", merge);
     opens_none("glab mr create", URL);

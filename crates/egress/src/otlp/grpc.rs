@@ -54,7 +54,6 @@ impl Calls {
 }
 
 impl OtlpClient {
-    /// Makes a call.
     pub(super) fn call(
         &self,
         calls: &Calls,
@@ -104,7 +103,7 @@ impl OtlpClient {
         }
         let retry = refusal::Status::read(status.details()).retry;
         let retry = retry.map(|after| after.min(MOST));
-        let said = Refusal {
+        let refusal = Refusal {
             code: super::Code::Grpc(status.code().into()),
             message: shown(status.message()),
         };
@@ -113,14 +112,14 @@ impl OtlpClient {
             | Code::DeadlineExceeded
             | Code::Aborted
             | Code::Unavailable
-            | Code::DataLoss => self.busy(said, retry),
-            Code::ResourceExhausted if retry.is_some() => self.busy(said, retry),
+            | Code::DataLoss => self.busy(refusal, retry),
+            Code::ResourceExhausted if retry.is_some() => self.busy(refusal, retry),
             // No code of its own says this.
-            Code::ResourceExhausted | Code::OutOfRange if is_of_size(&said.message) => {
-                self.too_large(said)
+            Code::ResourceExhausted | Code::OutOfRange if is_of_size(&refusal.message) => {
+                self.too_large(refusal)
             }
-            Code::OutOfRange => self.busy(said, retry),
-            _ => self.refused(said),
+            Code::OutOfRange => self.busy(refusal, retry),
+            _ => self.refused(refusal),
         }
     }
 }
@@ -135,16 +134,16 @@ fn is_of_size(message: &str) -> bool {
 
 /// An error with its causes, since the outermost one says little.
 fn chain(error: &dyn Error) -> String {
-    let mut told = error.to_string();
+    let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         let text = error.to_string();
-        if !told.ends_with(&text) {
-            told = format!("{told}: {text}");
+        if !message.ends_with(&text) {
+            message = format!("{message}: {text}");
         }
         cause = error.source();
     }
-    told
+    message
 }
 
 fn path(signal: Signal) -> PathAndQuery {

@@ -52,9 +52,9 @@ impl Header {
     /// # Errors
     /// It can be none, or it is not for users to set.
     pub fn name_of(text: &str) -> Result<String, HeaderError> {
-        let told = || crate::problem::shown(&text.chars().take(80).collect::<String>());
+        let shown = || crate::problem::shown(&text.chars().take(80).collect::<String>());
         let name =
-            HeaderName::from_bytes(text.as_bytes()).map_err(|_| HeaderError::Name(told()))?;
+            HeaderName::from_bytes(text.as_bytes()).map_err(|_| HeaderError::Name(shown()))?;
         let name = name.as_str().to_owned();
         // gRPC has names of its own, and what ends so is no text there.
         if OURS.contains(&name.as_str()) || name.starts_with("grpc-") || name.ends_with("-bin") {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_is_checked_and_its_value_is_told_nowhere() {
+    fn a_header_is_checked_and_its_value_is_shown_nowhere() {
         let header = Header::new("X-Api-Key", " hunter2-and-more\n").unwrap();
         assert_eq!(
             (header.name(), header.reveal()),
@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn what_a_server_repeats_of_a_secret_is_left_out() {
         let header = Header::new("authorization", "Bearer s3cr3t-s3cr3t").unwrap();
-        let said = "no user has s3cr3t-s3cr3t, as in `Bearer s3cr3t-s3cr3t`; Bearer is known";
+        let message = "no user has s3cr3t-s3cr3t, as in `Bearer s3cr3t-s3cr3t`; Bearer is known";
         assert_eq!(
-            header.hide_in(said),
+            header.hide_in(message),
             "no user has …, as in `…`; Bearer is known"
         );
     }

@@ -21,7 +21,6 @@ impl OtlpClient {
         }
     }
 
-    /// Posts a request.
     pub(super) fn post(
         &self,
         agent: &Agent,
@@ -57,24 +56,25 @@ impl OtlpClient {
         if status.is_success() {
             return Ok(OtlpAnswer { content_type, body });
         }
-        let said = Refusal::http(status.as_u16(), &content_type, &body);
+        let refusal = Refusal::http(status.as_u16(), &content_type, &body);
         Err(match status {
             StatusCode::TOO_MANY_REQUESTS
             | StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE
-            | StatusCode::GATEWAY_TIMEOUT => self.busy(said, after),
-            StatusCode::PAYLOAD_TOO_LARGE => self.too_large(said),
-            _ => self.refused(elsewhere(status, said)),
+            | StatusCode::GATEWAY_TIMEOUT => self.busy(refusal, after),
+            StatusCode::PAYLOAD_TOO_LARGE => self.too_large(refusal),
+            _ => self.refused(elsewhere(status, refusal)),
         })
     }
 }
 
 /// A server that sends to another address has no reason of its own: no other is asked.
-fn elsewhere(status: StatusCode, mut said: Refusal) -> Refusal {
+fn elsewhere(status: StatusCode, mut refusal: Refusal) -> Refusal {
     if status.is_redirection() {
-        "it redirects to another address; redirects are not followed".clone_into(&mut said.message);
+        "it redirects to another address; redirects are not followed"
+            .clone_into(&mut refusal.message);
     }
-    said
+    refusal
 }
 
 fn gzip(body: &[u8]) -> Vec<u8> {

@@ -21,7 +21,6 @@ pub enum Code {
 /// What a server says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Its code.
     pub code: Code,
     /// Its words, on one line; empty where it has none.
     pub message: String,
@@ -253,8 +252,8 @@ pub(super) mod tests {
             ("text/plain", b"nope".to_vec(), "nope [400]"),
             ("", Vec::new(), "it gives no reason [400]"),
         ] {
-            let said = Refusal::http(400, content_type, &body);
-            assert_eq!(said.to_string(), message);
+            let refusal = Refusal::http(400, content_type, &body);
+            assert_eq!(refusal.to_string(), message);
         }
     }
 }

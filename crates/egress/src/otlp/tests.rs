@@ -22,7 +22,7 @@ fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<ReceivedRequest>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = format!("http://{}", listener.local_addr().unwrap());
     let serving = thread::spawn(move || {
-        let mut asked = Vec::new();
+        let mut requests = Vec::new();
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
             let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -40,10 +40,10 @@ fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<ReceivedRequest>>) {
             };
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
-            asked.push(ReceivedRequest { head, body });
+            requests.push(ReceivedRequest { head, body });
             stream.write_all(answer.as_bytes()).unwrap();
         }
-        asked
+        requests
     });
     (at, serving)
 }
@@ -97,25 +97,25 @@ fn a_request_is_packed_and_goes_to_the_path_of_its_signal() {
     let error = only.send(Signal::Traces, b"{}").unwrap_err();
     assert!(matches!(error, OtlpError::Refused { .. }), "{error:?}");
 
-    let asked = serving.join().unwrap();
-    let paths: Vec<_> = asked
+    let requests = serving.join().unwrap();
+    let paths: Vec<_> = requests
         .iter()
         .map(|a| a.head.split(' ').nth(1).unwrap())
         .collect();
     assert_eq!(paths, ["/base/v1/traces", "/v1/logs", "/x/v1/metrics"]);
-    for (asked, form) in asked
+    for (request, form) in requests
         .iter()
         .zip(["application/x-protobuf", "application/json"])
     {
-        assert!(asked.head.contains(&format!("content-type: {form}")));
-        assert_eq!(asked.head.matches(SECRET).count(), 1, "{}", asked.head);
-        assert!(asked.head.contains(&format!("x-api-key: {SECRET}")));
+        assert!(request.head.contains(&format!("content-type: {form}")));
+        assert_eq!(request.head.matches(SECRET).count(), 1, "{}", request.head);
+        assert!(request.head.contains(&format!("x-api-key: {SECRET}")));
     }
-    assert!(asked[0].head.contains("content-encoding: gzip"));
-    assert!(asked[0].body.len() < 1_000);
-    assert_eq!(unpacked(&asked[0].body), body);
-    assert!(!asked[1].head.contains("content-encoding"));
-    assert_eq!(asked[1].body, b"{}");
+    assert!(requests[0].head.contains("content-encoding: gzip"));
+    assert!(requests[0].body.len() < 1_000);
+    assert_eq!(unpacked(&requests[0].body), body);
+    assert!(!requests[1].head.contains("content-encoding"));
+    assert_eq!(requests[1].body, b"{}");
 }
 
 #[test]

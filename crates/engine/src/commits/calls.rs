@@ -36,9 +36,7 @@ const SETTLED_MS: i64 = 5_000;
 
 /// One call of a tool that runs commands.
 pub(crate) struct ShellCall {
-    /// Its event.
     pub(crate) event: String,
-    /// What it was given.
     pub(crate) command: String,
     started: Timestamp,
     /// When it returned, as far as that was told by the moment that was asked for.
@@ -65,10 +63,10 @@ pub(crate) fn shell_calls(
     let entries = if record.last_at <= at.plus_millis(SETTLED_MS) {
         tx.entries(session, record.head.saturating_sub(AROUND), 0)?
     } else {
-        let asked = tx
-            .last_asked(session, at)?
+        let last_prompt = tx
+            .last_prompt(session, at)?
             .map_or(0, |(_, sequence)| sequence);
-        tx.entries(session, asked.saturating_sub(AROUND), TURN_MOST)?
+        tx.entries(session, last_prompt.saturating_sub(AROUND), TURN_MOST)?
     };
     let mut calls: Vec<ShellCall> = Vec::new();
     for observation in entries.into_iter().map(|e| e.observation) {
@@ -182,7 +180,6 @@ fn end_key(likeness: &str, number: u64) -> String {
     format!("post:{likeness}.{number}")
 }
 
-/// One call of its kind.
 struct Call {
     number: u64,
     event: String,
@@ -295,19 +292,19 @@ impl Kind<'_> {
             known.iter().any(|o| o.event == event && fits(o))
         };
         let found = known.iter().find(|o| {
-            let asked = matches!(o.fact, Fact::ToolStarted { .. })
+            let started = matches!(o.fact, Fact::ToolStarted { .. })
                 && o.source == Source::Transcript
                 && o.at <= self.at;
             let returned =
                 |o: &Observation| matches!(o.fact, Fact::ToolEnded { .. }) && o.at >= self.at;
-            asked && any(&o.event, &returned) && !any(&o.event, &|o| o.source == Source::Hook)
+            started && any(&o.event, &returned) && !any(&o.event, &|o| o.source == Source::Hook)
         });
         Ok(found.map(|o| o.event.clone()))
     }
 
     /// The call that hooks saw starting, and that the transcript has not told of: the first one until
     /// `until`, else the last one before.
-    fn untold(
+    fn event_from_hooks(
         &self,
         tx: &mut dyn Transaction,
         until: Timestamp,
@@ -365,7 +362,7 @@ pub(crate) fn name_of(
         likeness,
         at: span.0,
     };
-    let seen = kind.untold(tx, span.1)?;
+    let seen = kind.event_from_hooks(tx, span.1)?;
     Ok(Some(seen.unwrap_or_else(|| {
         event::tool(&format!("{likeness}.{id}"))
     })))
@@ -388,14 +385,14 @@ pub(crate) fn turn_of(
             return Ok(known.event.strip_prefix("prompt:").map(str::to_owned));
         }
     }
-    let asked = tx.last_asked(session, at)?;
-    let Some((_, sequence)) = asked else {
+    let last_prompt = tx.last_prompt(session, at)?;
+    let Some((_, sequence)) = last_prompt else {
         return Ok(prompt.map(str::to_owned));
     };
     let after = tx.entries(session, sequence.saturating_sub(1), LOOK_BACK as usize)?;
-    let asked = after.first().filter(|e| e.sequence == sequence);
-    let named = asked.and_then(|e| turn_in(&e.observation));
-    let is_told = |name: &str| {
+    let prompt_entry = after.first().filter(|e| e.sequence == sequence);
+    let named = prompt_entry.and_then(|e| turn_in(&e.observation));
+    let is_in_transcript = |name: &str| {
         after.iter().map(|e| &e.observation).any(|o| {
             o.source == Source::Transcript
                 && matches!(o.fact, Fact::Prompt { .. })
@@ -403,7 +400,7 @@ pub(crate) fn turn_of(
         })
     };
     Ok(match (prompt, named) {
-        (Some(prompt), Some(name)) if is_told(&name) => Some(prompt.to_owned()),
+        (Some(prompt), Some(name)) if is_in_transcript(&name) => Some(prompt.to_owned()),
         (_, Some(name)) => Some(name),
         (prompt, None) => prompt.map(str::to_owned),
     })

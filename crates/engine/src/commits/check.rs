@@ -61,11 +61,9 @@ pub enum Finding {
 /// One commit that was looked at.
 #[derive(Debug, Clone)]
 pub struct Checked {
-    /// What git says.
     pub git: RangeCommit,
     /// What the ledger says.
     pub standing: Standing,
-    /// What is missing or wrong.
     pub findings: Vec<Finding>,
 }
 

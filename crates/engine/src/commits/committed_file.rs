@@ -18,7 +18,6 @@ pub(crate) struct CommittedFile<'a> {
     pub(crate) moved_from: Option<&'a str>,
     pub(crate) parent: Option<&'a Oid>,
     pub(crate) blob: &'a Oid,
-    /// The committed content.
     pub(crate) content: &'a [u8],
     /// The last moment of edits that may be in it.
     pub(crate) until: Timestamp,

@@ -280,7 +280,6 @@ fn ran_a_command(
     Ok(running.is_some())
 }
 
-/// A replay under way.
 struct Replay<'r, 'w> {
     file: &'r CommittedFile<'r>,
     contents: &'r Contents<'w>,

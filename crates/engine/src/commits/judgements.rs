@@ -160,9 +160,7 @@ pub(crate) fn judge_seen_again(
 /// An answer that another one took the place of.
 #[derive(Debug, Clone)]
 pub struct Changed {
-    /// The repository.
     pub repository: RepositoryId,
-    /// The commit.
     pub commit: Oid,
     /// The first line of its message, where git was asked.
     pub subject: Option<String>,

@@ -28,7 +28,6 @@ pub struct LineRun {
     pub commit: Option<Oid>,
     /// Who wrote them; nothing for lines that nobody was seen writing.
     pub session: Option<SessionId>,
-    /// How sure that is.
     pub verdict: Verdict,
     /// What its session was asked when it wrote them.
     pub prompt: Option<Prompt>,
@@ -70,7 +69,7 @@ pub fn lines(
     let git = world.git(&repo.place.worktree);
     let count = u32::try_from(count_lines(content)).unwrap_or(u32::MAX);
     let (first, last) = range.map_or((1, count), RangeInclusive::into_inner);
-    let asked = first..=last.min(count);
+    let numbers = first..=last.min(count);
     let parent = match git.head()? {
         Some(head) => Contents::new(world, &git)
             .blob_ids(&[(head, path.to_owned())])?
@@ -78,9 +77,9 @@ pub fn lines(
             .flatten(),
         None => None,
     };
-    let lines = match asked.is_empty() {
+    let lines = match numbers.is_empty() {
         true => Vec::new(),
-        false => read_lines(&git, (path, content), parent.is_some(), asked)?,
+        false => read_lines(&git, (path, content), parent.is_some(), numbers)?,
     };
     let file = FileHere {
         repo,
@@ -95,9 +94,9 @@ pub fn lines(
         git: &git,
         known: BTreeMap::new(),
     };
-    let told = writers.tell(&file, &lines)?;
+    let answers = writers.tell(&file, &lines)?;
     let mut runs: Vec<LineRun> = Vec::new();
-    for (number, one) in (first..).zip(told) {
+    for (number, one) in (first..).zip(answers) {
         let is_same = |run: &LineRun| {
             (&run.commit, run.session, run.verdict, &run.prompt)
                 == (&one.commit, one.session, one.verdict, &one.prompt)
@@ -132,10 +131,10 @@ fn read_lines(
     git: &Git,
     (path, content): (&str, &[u8]),
     is_committed: bool,
-    asked: RangeInclusive<u32>,
+    numbers: RangeInclusive<u32>,
 ) -> Result<Vec<Line>, EngineError> {
     if is_committed {
-        let blamed = git.blame(path, Some(asked.clone()), None)?;
+        let blamed = git.blame(path, Some(numbers.clone()), None)?;
         let line = |(number, found): (u32, siglum_gitstore::BlameLine)| match found.commit.is_zero()
         {
             false => Line {
@@ -151,10 +150,10 @@ fn read_lines(
                 text: found.text,
             },
         };
-        return Ok(asked.zip(blamed).map(line).collect());
+        return Ok(numbers.zip(blamed).map(line).collect());
     }
     let all = content.split_inclusive(|b| *b == b'\n').zip(1..);
-    let lines = all.filter(|(_, number)| asked.contains(number));
+    let lines = all.filter(|(_, number)| numbers.contains(number));
     let line = |(text, number): (&[u8], u32)| Line {
         commit: None,
         path: path.to_owned(),
@@ -188,7 +187,7 @@ struct Writers<'a> {
 impl Writers<'_> {
     /// An answer for each line, with its prompt.
     fn tell(&mut self, file: &FileHere<'_>, lines: &[Line]) -> Result<Vec<LineRun>, EngineError> {
-        let mut told = Vec::with_capacity(lines.len());
+        let mut answers = Vec::with_capacity(lines.len());
         let mut by_session: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, line) in lines.iter().enumerate() {
             let place = (line.commit.clone(), line.path.clone());
@@ -196,7 +195,7 @@ impl Writers<'_> {
             if let Some(session) = session {
                 by_session.entry((place, session)).or_default().push(at);
             }
-            told.push(LineRun {
+            answers.push(LineRun {
                 first: line.number,
                 last: line.number,
                 commit: line.commit.clone(),
@@ -214,10 +213,10 @@ impl Writers<'_> {
             let of = (written.repository, &*path, written.until);
             let prompts = prompts_of_lines(self.world, self.ledger, of, session, &texts)?;
             for (at, prompt) in ats.into_iter().zip(prompts) {
-                told[at].prompt = prompt;
+                answers[at].prompt = prompt;
             }
         }
-        Ok(told)
+        Ok(answers)
     }
 
     /// Who wrote one line of a commit's file, or of the file here.

@@ -12,15 +12,12 @@ const MOST: usize = 64;
 /// A commit that git made another one of.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    /// The commit.
     pub commit: Oid,
     /// What git made of it.
     pub became: Oid,
     /// The first line of its message, where git was asked.
     pub subject: Option<String>,
-    /// The checkpoint that it is.
     pub checkpoint: Option<CheckpointId>,
-    /// Who made it.
     pub judgement: Judgement,
     /// Whether what became of it makes the same change; absent where that is not known.
     pub same_change: Option<bool>,

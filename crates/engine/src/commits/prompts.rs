@@ -16,7 +16,6 @@ use crate::damage::undamaged;
 /// What a session was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// Which session.
     pub session: SessionId,
     /// The turn that it began.
     pub turn: TurnId,
@@ -119,7 +118,7 @@ pub(crate) fn prompt_at(
     session: SessionId,
     at: Timestamp,
 ) -> Result<Option<Prompt>, LedgerError> {
-    let Some((turn, sequence)) = undamaged(tx.last_asked(session, at))?.flatten() else {
+    let Some((turn, sequence)) = undamaged(tx.last_prompt(session, at))?.flatten() else {
         return Ok(None);
     };
     let text = prompt_text(tx, session, sequence)?;

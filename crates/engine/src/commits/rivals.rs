@@ -119,9 +119,9 @@ pub(crate) fn doubt(
         known.judgement.candidates.extend(concerned(&judged));
     }
     for session in beside {
-        let told = known.judgement.committer == Committer::Unknown
+        let is_listed = known.judgement.committer == Committer::Unknown
             && known.judgement.candidates.contains(session);
-        if !told && known.judgement.committer != (Committer::Session { session: *session }) {
+        if !is_listed && known.judgement.committer != (Committer::Session { session: *session }) {
             doubtful = true;
             known.judgement.candidates.push(*session);
         }

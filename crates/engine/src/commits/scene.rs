@@ -186,7 +186,6 @@ pub(crate) fn around(
 /// A commit that no hook of git saw.
 pub(crate) struct Unseen<'a> {
     pub(crate) repository: RepositoryId,
-    /// What git says of it.
     pub(crate) facts: &'a CommitFacts,
     /// When it was noticed.
     pub(crate) at: Timestamp,

@@ -129,11 +129,11 @@ fn checkout(
         commits.dedup();
     }
     let CommitsToCheck { unknown, late } = look_up(ledger, repository, &commits, here)?;
-    let asked = unknown
+    let to_check = unknown
         .iter()
         .filter(|(_, moved)| here || *moved != Moved::Not);
-    let asked = asked.map(|(c, _)| c).chain(&late);
-    let facts = git.facts(&asked.cloned().collect::<Vec<_>>())?.known;
+    let to_check = to_check.map(|(c, _)| c).chain(&late);
+    let facts = git.facts(&to_check.cloned().collect::<Vec<_>>())?.known;
     let now = world.now();
     for (commit, moved) in unknown {
         let Some(facts) = facts.iter().find(|f| f.commit == commit) else {
@@ -183,7 +183,6 @@ enum Moved {
 
 /// Commits that the ledger should look at again.
 struct CommitsToCheck {
-    /// Not known yet.
     unknown: Vec<(Oid, Moved)>,
     /// Known without an intent: a hook was late, or there was none.
     late: Vec<Oid>,

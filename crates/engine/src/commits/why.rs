@@ -26,13 +26,11 @@ use crate::{EngineError, World};
 /// A session as an answer shows it.
 #[derive(Debug, Clone)]
 pub struct SessionCard {
-    /// The session.
     pub record: SessionRecord,
     /// The agent's ids for it, oldest first.
     pub natives: Vec<NativeId>,
     /// The first line of its first prompt.
     pub title: Option<String>,
-    /// Facts attached to it.
     pub links: Vec<Link>,
     /// The command that resumes it.
     pub resume: Option<String>,
@@ -57,11 +55,9 @@ impl SessionCard {
 pub struct Author {
     /// Who; absent for lines that nobody was seen writing.
     pub session: Option<SessionId>,
-    /// How sure.
     pub verdict: Verdict,
     /// Which lines of which files.
     pub files: Vec<(String, Vec<Span>)>,
-    /// How that is known.
     pub evidence: Vec<Evidence>,
 }
 
@@ -82,24 +78,18 @@ impl Author {
 pub struct Claim {
     /// Which session it is said to be of.
     pub session: SessionId,
-    /// Who said so.
     pub by: String,
-    /// When.
     pub at: Timestamp,
 }
 
 /// The answer.
 #[derive(Debug, Clone)]
 pub struct Why {
-    /// What git says of the commit.
     pub facts: CommitFacts,
-    /// The repository.
     pub repository: RepositoryId,
-    /// The checkpoint that it is.
     pub checkpoint: Option<CheckpointId>,
     /// How it was noticed; absent if nothing noticed it.
     pub seen_by: Option<SeenBy>,
-    /// Who made it.
     pub judgement: Judgement,
     /// What a person says, beside the evidence.
     pub claim: Option<Claim>,
@@ -109,11 +99,9 @@ pub struct Why {
     pub sessions: BTreeMap<SessionId, SessionCard>,
     /// What led to it: the prompt of who made it, and where that is no session, of who wrote most of its lines.
     pub prompt: Option<Prompt>,
-    /// Commits that this one was rewritten from.
     pub rewritten_from: Vec<Oid>,
     /// The same, and those that they were rewritten from, each with who made it.
     pub origins: Vec<Origin>,
-    /// Other commits with the same patch.
     pub same_patch: Vec<Oid>,
 }
 
@@ -143,7 +131,6 @@ pub fn why(
 
 /// A commit with who wrote its lines.
 pub(crate) struct FoundCommit {
-    /// What the ledger has of it.
     pub(crate) record: Option<CommitRecord>,
     /// The repository that it is recorded for.
     pub(crate) place: RepositoryId,
@@ -503,7 +490,7 @@ pub fn card(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<SessionCar
 
 /// The first line of the first prompt.
 fn title(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<String>, LedgerError> {
-    let Some((_, sequence)) = undamaged(tx.first_asked(id))?.flatten() else {
+    let Some((_, sequence)) = undamaged(tx.first_prompt(id))?.flatten() else {
         return Ok(None);
     };
     let text = prompt_text(tx, id, sequence)?;

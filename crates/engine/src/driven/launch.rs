@@ -26,17 +26,13 @@ use crate::record::session_log;
 /// What a launcher says of a session that it is about to start.
 #[derive(Debug, Clone)]
 pub struct NewLaunch {
-    /// The session.
     pub session: SessionId,
-    /// How it is launched.
     pub launch: Launch,
     /// What is attached to it, each with where that was stated.
     pub links: Vec<Stated>,
     /// The variables that were to be links and are none.
     pub left_out: Vec<Decline>,
-    /// Who launches it.
     pub by: String,
-    /// The directory it starts in.
     pub cwd: String,
     /// The repository it starts in.
     pub place: Option<Place>,

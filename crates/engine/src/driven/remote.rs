@@ -45,22 +45,18 @@ pub struct NewSession {
     pub name: Option<NativeId>,
     /// Who runs it.
     pub mode: Mode,
-    /// The directory it works in.
     pub cwd: Option<String>,
-    /// What is attached to it.
     pub links: Vec<Link>,
     /// The repositories that it works in, by the names that their owners give them.
     pub repositories: Vec<String>,
     /// The session that it goes on from, and the last entry of that one's log that is the history of both.
     pub from: Option<(SessionId, Relation, u64)>,
-    /// Who creates it.
     pub by: String,
 }
 
 /// What creating a session gave.
 #[derive(Debug, Clone)]
 pub struct Created {
-    /// The session.
     pub record: SessionRecord,
     /// It was there.
     pub already: bool,
@@ -72,12 +68,10 @@ pub enum RemoteError {
     /// There is another session of this id, or of this conversation.
     #[error("{field}: {rule}")]
     Taken {
-        /// The field.
         field: &'static str,
         /// What is there.
         rule: String,
     },
-    /// There is no such session.
     #[error("no session {0}")]
     NoSession(SessionId),
     /// The log does not go so far.
@@ -88,13 +82,7 @@ pub enum RemoteError {
     },
     /// Something that was given breaks a rule.
     #[error("{field}: {rule}")]
-    Invalid {
-        /// The field.
-        field: &'static str,
-        /// The rule.
-        rule: String,
-    },
-    /// The store.
+    Invalid { field: &'static str, rule: String },
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -457,7 +445,7 @@ pub fn expire(
     silent: Duration,
 ) -> Result<Vec<SessionId>, LedgerError> {
     let now = here.now();
-    let heard = now.plus_millis(-i64::try_from(silent.as_millis()).unwrap_or(i64::MAX / 2_000_000));
+    let limit = now.plus_millis(-i64::try_from(silent.as_millis()).unwrap_or(i64::MAX / 2_000_000));
     let open = tx.sessions(&SessionFilter {
         open: true,
         seen: true,
@@ -466,7 +454,7 @@ pub fn expire(
     })?;
     let mut expired = Vec::new();
     for record in open.into_iter().map(|listing| listing.record) {
-        let is_silent = record.last_at < heard && record.home == ledger;
+        let is_silent = record.last_at < limit && record.home == ledger;
         if !is_silent || !acts_no_more(tx, record.id, now)? {
             continue;
         }
@@ -498,7 +486,6 @@ fn acts_no_more(
 pub struct NewCheckpoint {
     /// Its id, where the caller made one.
     pub id: Option<CheckpointId>,
-    /// The session.
     pub session: SessionId,
     /// Up to where of its log; its end where nothing is said.
     pub sequence: Option<u64>,

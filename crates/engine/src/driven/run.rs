@@ -43,13 +43,9 @@ pub enum Which {
 /// What somebody says of the session that a run is to be of.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// The agent.
     pub agent: AgentName,
-    /// Which conversation.
     pub which: Which,
-    /// Where the agent works.
     pub cwd: String,
-    /// What is attached to the session.
     pub links: Vec<Link>,
     /// Who asks.
     pub by: String,
@@ -58,11 +54,9 @@ pub struct Wanted {
 /// The session of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSession {
-    /// The session.
     pub session: SessionId,
     /// What the outside world calls it; nothing until its agent has told its own name for it.
     pub conversation: Option<ConversationId>,
-    /// All that is attached to it.
     pub links: Vec<Link>,
 }
 
@@ -275,9 +269,9 @@ pub fn note(ledger: &mut dyn Ledger, run: &RunRecord) -> Result<(), LedgerError>
 /// Those of the ledger.
 pub fn record_interaction(
     ledger: &mut dyn Ledger,
-    asked: &InteractionRecord,
+    record: &InteractionRecord,
 ) -> Result<(), LedgerError> {
-    write(ledger, Durability::Disk, |tx| tx.put_interaction(asked))
+    write(ledger, Durability::Disk, |tx| tx.put_interaction(record))
 }
 
 /// Notes what became of what an agent asked; `false` where that is settled.
@@ -304,7 +298,7 @@ pub fn interaction(
     id: InteractionId,
 ) -> Result<Option<InteractionRecord>, LedgerError> {
     let found = read(ledger, |tx| tx.interaction(id))?;
-    Ok(found.filter(|asked| asked.session == session))
+    Ok(found.filter(|record| record.session == session))
 }
 
 /// What an agent asked in a session, newest first.
@@ -331,14 +325,14 @@ pub fn lose_interactions(
 ) -> Result<u64, LedgerError> {
     write(ledger, Durability::Process, |tx| {
         let mut lost = 0;
-        for asked in tx.interactions_of(session, LOOK_BACK)? {
+        for record in tx.interactions_of(session, LOOK_BACK)? {
             let settled = Settlement {
                 at,
                 how: "lost".to_owned(),
                 option: None,
                 by: audit::SIGLUM.to_owned(),
             };
-            if asked.settled.is_none() && tx.settle_interaction(asked.id, &settled)? {
+            if record.settled.is_none() && tx.settle_interaction(record.id, &settled)? {
                 lost += 1;
             }
         }
@@ -399,10 +393,10 @@ pub fn rename(
     ledger: &mut dyn Ledger,
     session: SessionId,
     turn: TurnId,
-    said: &mut [Observation],
+    observations: &mut [Observation],
 ) -> Result<(), LedgerError> {
     read(ledger, |tx| {
-        for seen in said.iter_mut() {
+        for seen in observations.iter_mut() {
             let is_named = matches!(
                 seen.fact,
                 Fact::Message { .. } | Fact::ToolStarted { .. } | Fact::ToolEnded { .. }

@@ -38,7 +38,6 @@ pub enum NeedleError {
 /// A text without what was looked for.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// The text.
     pub text: String,
     /// The rules that matched; none for a pattern.
     pub rules: Vec<&'static str>,

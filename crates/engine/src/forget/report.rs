@@ -34,12 +34,7 @@ pub enum Place {
         key: String,
     },
     /// In a column beside the log.
-    Column {
-        /// Which.
-        column: TextColumn,
-        /// Whether it has to stay.
-        stays: bool,
-    },
+    Column { column: TextColumn, stays: bool },
     /// In telemetry that waits or has no session: it goes as a whole.
     Telemetry(TelemetryStore),
     /// In a file beside the ledger.
@@ -49,9 +44,7 @@ pub enum Place {
 /// Something that was found; never what was found itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeedleMatch {
-    /// The session.
     pub session: Option<SessionId>,
-    /// Where.
     pub place: Place,
     /// The rules that matched; none for a pattern.
     pub rules: Vec<&'static str>,
@@ -62,7 +55,6 @@ pub struct NeedleMatch {
 pub struct Report {
     /// What was found, at most ten thousand.
     pub found: Vec<NeedleMatch>,
-    /// How much was found.
     pub count: u64,
     /// How much of that has to stay, since something else rests on it.
     pub staying: u64,

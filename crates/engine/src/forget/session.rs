@@ -15,7 +15,6 @@ use crate::{EngineError, World};
 /// What would go with a session.
 #[derive(Debug, Clone)]
 pub struct Holding {
-    /// The session.
     pub record: SessionRecord,
     /// Its payloads and lines.
     pub held: Holdings,

@@ -22,28 +22,20 @@ const HOUR: i64 = 3_600_000;
 /// A token that is about to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewToken {
-    /// Its id.
     pub id: TokenId,
     /// The digest of its text.
     pub digest: String,
-    /// What it may be used for.
     pub scope: Scope,
-    /// What people call it.
     pub name: TokenName,
-    /// Who makes it.
     pub by: String,
-    /// From then on it is worth nothing.
     pub expires_at: Option<Timestamp>,
 }
 
 /// Who calls, by a token that holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// The token.
     pub token: TokenId,
-    /// What people call it.
     pub name: String,
-    /// What it may be used for.
     pub scope: Scope,
     /// Whether its use is to be noted: see [`note_use`].
     pub note_due: bool,
@@ -63,36 +55,22 @@ pub enum AccessError {
     /// Nobody made it.
     #[error("this token is unknown")]
     Unknown,
-    /// Its time is over.
     #[error("this token expired at {at}")]
-    Expired {
-        /// When.
-        at: Timestamp,
-    },
+    Expired { at: Timestamp },
     /// Somebody took it back.
     #[error("this token was revoked at {at}")]
-    Revoked {
-        /// When.
-        at: Timestamp,
-    },
+    Revoked { at: Timestamp },
     /// Another one has taken its place already.
     #[error("this token was replaced by {by}")]
-    Replaced {
-        /// The other one.
-        by: TokenId,
-    },
+    Replaced { by: TokenId },
     /// The session that it should act for is not there.
     #[error("no session {session}")]
-    NoSession {
-        /// The session.
-        session: SessionId,
-    },
+    NoSession { session: SessionId },
     /// Another token registered the ledger that it would speak for.
     #[error(
         "only token {token}, which registered ledger {ledger}, can send for it; to replace that token, run `siglum token create --for-ledger {ledger}` on the gateway's machine"
     )]
     Registered {
-        /// The ledger.
         ledger: LedgerId,
         /// The other token.
         token: TokenId,
@@ -100,7 +78,6 @@ pub enum AccessError {
     /// The session that it acts for is at home in another ledger.
     #[error("a session token can send only for the session's home ledger")]
     NotAtHome,
-    /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }

@@ -39,17 +39,12 @@ pub fn bearer(token: TokenId, name: &str) -> String {
 /// Something that goes into the audit. Secrets in it are removed on the way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Who.
     pub actor: String,
-    /// What.
     pub action: Action,
-    /// What became of it.
     pub outcome: Outcome,
-    /// With which session.
     pub session: Option<SessionId>,
     /// In which pipeline; if none is named, that of the session.
     pub pipeline: Option<String>,
-    /// The details.
     pub body: Value,
 }
 

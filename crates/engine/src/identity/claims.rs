@@ -19,9 +19,7 @@ pub const UNREADABLE_TOKEN: &str = "launch_token_unreadable";
 /// How a launch stands after all statements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// How it was launched.
     pub launch: Launch,
-    /// Who launched it.
     pub by: String,
     /// Who took it up.
     pub claimed: Option<Claim>,

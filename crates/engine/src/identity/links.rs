@@ -24,7 +24,6 @@ pub enum LinksError {
     /// The session would have more than [`LINKS_MOST`].
     #[error("links: {}", room_rule())]
     TooMany,
-    /// The store.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -57,9 +56,7 @@ pub(crate) const fn check_room(links: usize) -> Result<(), LinksError> {
 /// What is done with links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// They are attached.
     Attach,
-    /// They are detached.
     Detach,
 }
 

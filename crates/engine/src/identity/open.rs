@@ -52,7 +52,6 @@ impl FirstLinks {
 /// A session that is to come to be.
 #[derive(Debug)]
 pub(crate) struct NewSession<'a> {
-    /// What is known of it.
     pub(crate) record: SessionRecord,
     /// The name under which it is found again; one that has none is found by its id alone.
     pub(crate) name: Option<Name<'a>>,

@@ -356,7 +356,7 @@ fn a_session_begins_with_256_links_at_most_at_every_door() {
 }
 
 #[test]
-fn who_asked_for_a_session_is_in_the_audit_once() {
+fn who_requested_a_session_is_in_the_audit_once() {
     for door in DOORS {
         let mut stage = Stage::new();
         let session = door.open(&mut stage, "one", "chat-1", &[]).unwrap();

@@ -32,15 +32,11 @@ const HEADS: [u64; 3] = [8 << 10, 64 << 10, 256 << 10];
 /// A transcript to import, and the repository that it was written in.
 #[derive(Debug, Clone)]
 pub struct ImportableTranscript {
-    /// The agent.
     pub agent: &'static AgentSpec,
     /// The file; where only transcripts of its sub-agents are left, the first of these.
     pub file: TranscriptFile,
-    /// The files of its sub-agents.
     pub subagents: Vec<TranscriptFile>,
-    /// Where the agent worked.
     pub cwd: String,
-    /// The repository.
     pub place: Option<Place>,
 }
 
@@ -414,7 +410,7 @@ struct Head {
 
 fn head(world: &World<'_>, found: &ImportableTranscript) -> Head {
     let file = &found.file;
-    let mut told = Head::default();
+    let mut header = Head::default();
     let first = |head: &[u8]| {
         let mut reader = (found.agent.transcript)(
             file.stream.clone(),
@@ -427,20 +423,20 @@ fn head(world: &World<'_>, found: &ImportableTranscript) -> Head {
                 .ok()
                 .filter(|l| l.ends_with('\n'))?;
             let seen = reader.line(offset, text.trim_end(), world.redactor);
-            told.origins.extend(seen.forked_from);
+            header.origins.extend(seen.forked_from);
             for sighting in seen.sightings {
                 if sighting.owner == file.session && !sighting.copied {
                     return Some(sighting.observation.at);
                 }
-                told.origins.insert(sighting.owner);
+                header.origins.insert(sighting.owner);
             }
             offset += line.len() as u64;
         }
         None
     };
-    told.began = head_says(&file.path, first).ok().flatten();
-    told.origins.remove(&file.session);
-    told
+    header.began = head_says(&file.path, first).ok().flatten();
+    header.origins.remove(&file.session);
+    header
 }
 
 /// Reads one file to its end. Commits that its commands name are looked up slice by slice, so that

@@ -12,9 +12,7 @@ use crate::identity::audit;
 /// What became of a wish to end a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It ended now.
     Now,
-    /// It had ended before.
     Before(Timestamp),
 }
 

@@ -162,7 +162,7 @@ pub(crate) fn say_ended(
     reason: String,
     at: Timestamp,
 ) -> Result<(), LedgerError> {
-    let said = Observation {
+    let observation = Observation {
         source: Source::Siglum,
         event: key.clone(),
         key,
@@ -177,7 +177,7 @@ pub(crate) fn say_ended(
         turn: None,
         recorded_at: at,
         salt: salt(ids),
-        observation: &said,
+        observation: &observation,
     })?;
     end(tx, ids, record.id, record.repository, at)
 }

@@ -138,11 +138,11 @@ fn use_is_noted_once_an_hour() {
 fn audited(stage: &mut Stage) -> Vec<String> {
     let all = AuditFilter::default();
     let entries = stage.play(|_, ledger| crate::identity::audit::list(ledger, &all).unwrap());
-    let told = |e: &siglum_domain::audit::Entry| {
+    let line = |e: &siglum_domain::audit::Entry| {
         let h = &e.header;
         format!("{} {} {}", h.action.as_str(), h.outcome.as_str(), h.actor)
     };
-    entries.iter().rev().map(told).collect()
+    entries.iter().rev().map(line).collect()
 }
 
 #[test]
@@ -186,13 +186,13 @@ fn a_token_that_is_worth_nothing_is_audited_once_an_hour_and_an_unknown_one_each
             });
         }
     }
-    let told = audited(&mut stage);
+    let rows = audited(&mut stage);
     let known = format!("token.refused refused token {} token 1", id(1));
-    assert_eq!(told.iter().filter(|t| **t == known).count(), 2, "{told:?}");
+    assert_eq!(rows.iter().filter(|t| **t == known).count(), 2, "{rows:?}");
     let unknown = "token.refused refused unknown";
-    assert_eq!(told.iter().filter(|t| *t == unknown).count(), 4);
-    let told = format!("{:?}", stage.read(|tx| tx.audit(&AuditFilter::default())));
-    assert!(told.contains("192.0.2.7") && !told.contains("digest 9"));
+    assert_eq!(rows.iter().filter(|t| *t == unknown).count(), 4);
+    let text = format!("{:?}", stage.read(|tx| tx.audit(&AuditFilter::default())));
+    assert!(text.contains("192.0.2.7") && !text.contains("digest 9"));
 }
 
 #[test]

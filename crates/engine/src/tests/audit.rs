@@ -31,13 +31,13 @@ pub(super) fn created(stage: &mut Stage, name: &str, links: Vec<Link>) -> Sessio
 /// Every entry as `action actor`, oldest first, with its body.
 fn entries(stage: &mut Stage) -> Vec<(String, Value)> {
     let all = stage.play(|_, ledger| audit::list(ledger, &AuditFilter::default()).unwrap());
-    let told = |e: siglum_domain::audit::Entry| {
+    let row = |e: siglum_domain::audit::Entry| {
         let h = &e.header;
-        let said = format!("{} {} {}", h.action.as_str(), h.outcome.as_str(), h.actor);
+        let line = format!("{} {} {}", h.action.as_str(), h.outcome.as_str(), h.actor);
         let body = e.body.unwrap().text.into_string();
-        (said, serde_json::from_str(&body).unwrap())
+        (line, serde_json::from_str(&body).unwrap())
     };
-    all.into_iter().rev().map(told).collect()
+    all.into_iter().rev().map(row).collect()
 }
 
 fn all_links() -> Vec<Link> {
@@ -69,9 +69,9 @@ fn the_life_of_a_driven_session_is_audited_with_every_link() {
         turn::archive(here, ledger, session, "Dan").unwrap();
     });
     let found = entries(&mut stage);
-    let said: Vec<&str> = found.iter().map(|(said, _)| said.as_str()).collect();
+    let lines: Vec<&str> = found.iter().map(|(line, _)| line.as_str()).collect();
     assert_eq!(
-        said,
+        lines,
         [
             "session.created done Ann",
             "link.attached done Bob",
@@ -105,12 +105,12 @@ fn no_secret_comes_into_the_audit() {
     stage.play(|here, ledger| {
         audit::note(here, ledger, &entry).unwrap();
         audit::note(here, ledger, &huge).unwrap();
-        let told = format!("{:?}", audit::list(ledger, &AuditFilter::default()));
+        let text = format!("{:?}", audit::list(ledger, &AuditFilter::default()));
         assert!(
-            !told.contains("3f786850") && !told.contains("hunter2"),
-            "{told}"
+            !text.contains("3f786850") && !text.contains("hunter2"),
+            "{text}"
         );
-        assert!(told.contains("bytes_left_out") && told.len() < 5_000);
+        assert!(text.contains("bytes_left_out") && text.len() < 5_000);
         assert!(audit::verify(ledger).unwrap().is_sound());
     });
 }
@@ -130,7 +130,7 @@ fn a_change_that_fails_is_not_audited() {
 }
 
 /// What verifying tells after `sql` ran on an audit of 600 entries.
-fn told_after(sql: &str) -> Vec<String> {
+fn flaws_after(sql: &str) -> Vec<String> {
     let mut stage = Stage::new();
     stage.play(|here, ledger| {
         for n in 0..600 {
@@ -198,10 +198,10 @@ fn a_chain_that_was_changed_behind_the_ledger_is_found_with_the_number() {
             vec!["entry 1 stands behind the one recorded last"],
         ),
     ] {
-        let told = told_after(sql);
-        assert_eq!(told.len(), wanted.len(), "{sql}: {told:?}");
-        for (told, wanted) in told.iter().zip(&wanted) {
-            assert!(told.starts_with(wanted), "{sql}: {told}");
+        let flaws = flaws_after(sql);
+        assert_eq!(flaws.len(), wanted.len(), "{sql}: {flaws:?}");
+        for (flaw, wanted) in flaws.iter().zip(&wanted) {
+            assert!(flaw.starts_with(wanted), "{sql}: {flaw}");
         }
     }
 }

@@ -68,8 +68,8 @@ fn opened(stage: &mut Stage, session: SessionId) -> Leased {
     stage.play(|here, ledger| {
         let term = Duration::from_secs(30);
         let leased = turn::lease(here, ledger, session, &holder, term).unwrap();
-        let said = [Event::prompt("k", "do it").observed(here.now())];
-        turn::open(here, ledger, leased.hold, leased.committed, "k", &said).unwrap();
+        let events = [Event::prompt("k", "do it").observed(here.now())];
+        turn::open(here, ledger, leased.hold, leased.committed, "k", &events).unwrap();
         leased
     })
 }
@@ -88,8 +88,8 @@ fn hooks_add_evidence_and_tell_nothing_twice() {
         file("b", "t", 4, Side::Before, Some(1)),
         file("b", "t", 5, Side::After, Some(2)),
     ];
-    let heard = stage.hear(below(20, session, "d1", says("native", first)));
-    assert_eq!(heard, session);
+    let found = stage.hear(below(20, session, "d1", says("native", first)));
+    assert_eq!(found, session);
     assert_eq!(stage.named("native"), Some(session));
     let running = stage.read(|tx| tx.running_calls("/home/dev/main", at(0)));
     assert_eq!(running.len(), 1, "a shell call runs");
@@ -103,13 +103,13 @@ fn hooks_add_evidence_and_tell_nothing_twice() {
     let running = stage.read(|tx| tx.running_calls("/home/dev/main", at(0)));
     assert!(running.is_empty(), "it returned");
     stage.play(|here, ledger| {
-        let said = [
+        let events = [
             Event::tool_call("a", "Bash", "ls").observed(here.now()),
             Event::tool_result("a", "Bash", "x").observed(here.now()),
             Event::stop("k").observed(here.now()),
         ];
         let (hold, head) = (leased.hold, leased.committed);
-        turn::commit(here, ledger, hold, head, "k", &said).unwrap();
+        turn::commit(here, ledger, hold, head, "k", &events).unwrap();
     });
     let log = stage.read(|tx| tx.entries(session, 0, 0));
     let of = |kind: &str| {
@@ -217,10 +217,10 @@ fn names_that_an_agent_uses_again_are_made_its_own() {
         let Opened::Turn(open) = opened else {
             panic!("it is new")
         };
-        let mut said = [call(), result()];
-        run::rename(ledger, session, open.id, &mut said).unwrap();
-        assert_eq!(said[0].event, said[1].event);
-        assert_ne!(said[0].event, call().event);
-        turn::commit(here, ledger, hold, head, "k2", &said).unwrap();
+        let mut events = [call(), result()];
+        run::rename(ledger, session, open.id, &mut events).unwrap();
+        assert_eq!(events[0].event, events[1].event);
+        assert_ne!(events[0].event, call().event);
+        turn::commit(here, ledger, hold, head, "k2", &events).unwrap();
     });
 }

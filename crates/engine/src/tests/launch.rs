@@ -168,7 +168,7 @@ fn an_older_session_that_goes_on_gets_the_links_once() {
 }
 
 #[test]
-fn a_launcher_that_is_dead_and_said_nothing_is_lost_once() {
+fn a_launcher_that_is_dead_and_stated_no_end_is_lost_once() {
     let mut stage = Stage::new();
     launch(&mut stage, 1, None);
     let look = |stage: &mut Stage| {

@@ -75,7 +75,7 @@ fn ledger_contents(stage: &mut Stage) -> BTreeMap<String, String> {
     stage
         .play(|world, ledger| fold_sessions(world, ledger, 99))
         .unwrap();
-    let mut told = BTreeMap::new();
+    let mut contents = BTreeMap::new();
     let repositories = stage.read(|tx| tx.repositories());
     for listing in stage.sessions() {
         let s = listing.record;
@@ -88,8 +88,8 @@ fn ledger_contents(stage: &mut Stage) -> BTreeMap<String, String> {
             s.origin,
             s.worktree,
         );
-        told.insert(format!("{name} record"), format!("{basics:?}"));
-        told.insert(format!("{name} summary"), format!("{:?}", listing.summary));
+        contents.insert(format!("{name} record"), format!("{basics:?}"));
+        contents.insert(format!("{name} summary"), format!("{:?}", listing.summary));
         let mut log = stage.read(|tx| tx.entries(s.id, 0, 0));
         log.sort_by(|a, b| a.observation.key.cmp(&b.observation.key));
         let turns: BTreeMap<_, _> = log
@@ -101,7 +101,7 @@ fn ledger_contents(stage: &mut Stage) -> BTreeMap<String, String> {
             .iter()
             .map(|e| (turns.get(&e.turn), &e.observation))
             .collect();
-        told.insert(format!("{name} log"), format!("{log:?}"));
+        contents.insert(format!("{name} log"), format!("{log:?}"));
     }
     for repository in repositories {
         let edits = stage.read(|tx| tx.edits(repository.id, "a.rs", at(9999)));
@@ -109,28 +109,28 @@ fn ledger_contents(stage: &mut Stage) -> BTreeMap<String, String> {
             .iter()
             .map(|e| (&e.event, e.at, &e.before, &e.after))
             .collect();
-        told.insert("edits".to_owned(), format!("{edits:?}"));
+        contents.insert("edits".to_owned(), format!("{edits:?}"));
         for n in 30..34 {
             let moves = stage.read(|tx| tx.moves_to(repository.id, &oid(n)));
             let moves: Vec<_> = moves.iter().map(|m| (&m.event, m.mention, m.at)).collect();
-            told.insert(format!("moves {n}"), format!("{moves:?}"));
+            contents.insert(format!("moves {n}"), format!("{moves:?}"));
         }
         let commits = stage.read(|tx| tx.commits(Some(repository.id), 99));
         for commit in commits {
             let j = commit.judgement;
             let counted = j.evidence.iter().filter(|e| e.counted);
             let texts: Vec<_> = counted.map(|e| &e.text).collect();
-            told.insert(
+            contents.insert(
                 format!("commit {}", commit.commit),
                 format!("{:?} {texts:?}", j.verdict),
             );
         }
     }
     let running = stage.read(|tx| tx.running_calls("/home/dev/main", at(-9)));
-    told.insert("running".to_owned(), format!("{}", running.len()));
+    contents.insert("running".to_owned(), format!("{}", running.len()));
     let declines = stage.read(|tx| tx.declines(at(0), 99));
-    told.insert("declines".to_owned(), format!("{declines:?}"));
-    told
+    contents.insert("declines".to_owned(), format!("{declines:?}"));
+    contents
 }
 
 fn delivered<'a>(intakes: impl IntoIterator<Item = &'a Intake>) -> BTreeMap<String, String> {

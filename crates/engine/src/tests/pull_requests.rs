@@ -79,7 +79,7 @@ impl Recorded {
     /// What the hooks of the session saw, one matter for each.
     fn hook_matters(&self, command: &str, printed: &str) -> Vec<AgentMatter> {
         let hooks = self.with(self.hooks, command, printed);
-        let mut heard = Vec::new();
+        let mut matters = Vec::new();
         for (second, line) in hooks.lines().enumerate() {
             let line: Value = serde_json::from_str(line).unwrap();
             if line["stdin"]["session_id"] != self.session {
@@ -98,15 +98,15 @@ impl Recorded {
             };
             let reduced = (self.spec().reduce)(&call).unwrap();
             if !reduced.observations.is_empty() {
-                heard.push(AgentMatter {
+                matters.push(AgentMatter {
                     agent: AgentName::new(self.agent).unwrap(),
                     transcript: None,
                     ..says(self.session, reduced.observations)
                 });
             }
         }
-        assert!(heard.len() > 4, "{}", self.agent);
-        heard
+        assert!(matters.len() > 4, "{}", self.agent);
+        matters
     }
 
     /// Reads the transcript of the session from a file, as an import does.
@@ -151,8 +151,9 @@ fn fold(stage: &mut Stage) {
 /// What is attached to a session, with who said so and where.
 fn linked(stage: &mut Stage, session: SessionId) -> Vec<String> {
     let statements = stage.read(|tx| tx.statements_of_session(session));
-    let told = crate::identity::statements::attached(&statements).into_iter();
-    told.map(|(link, from)| format!("{link} by {}: {}", from.by, from.source))
+    let attached = crate::identity::statements::attached(&statements).into_iter();
+    attached
+        .map(|(link, from)| format!("{link} by {}: {}", from.by, from.source))
         .collect()
 }
 
@@ -168,8 +169,8 @@ fn hooks_and_transcripts_of_all_agents_show_it_once() {
         fold(&mut stage);
         let session = recorded.its(&mut stage);
         // The hooks of one agent do not tell whether a command failed: its transcript must.
-        let told = recorded.spec().hooks_tell_failure;
-        let expected: &[&str] = if told { &[SEVEN] } else { &[] };
+        let tells_failure = recorded.spec().hooks_tell_failure;
+        let expected: &[&str] = if tells_failure { &[SEVEN] } else { &[] };
         assert_eq!(linked(&mut stage, session), expected, "{}", recorded.agent);
         recorded.import(&mut stage, OPEN, URL);
         fold(&mut stage);
@@ -226,13 +227,13 @@ fn a_transcript_alone_shows_what_a_tool_with_an_api_opened() {
 }
 
 /// A call of a shell as hooks see it.
-fn shell(id: &str, command: &str, said: &str) -> [Observation; 2] {
+fn shell(id: &str, command: &str, output: &str) -> [Observation; 2] {
     let mut start = call(id, "t", 10, ToolClass::Shell);
     let Fact::ToolStarted { input, .. } = &mut start.fact else {
         unreachable!()
     };
     *input = text(command);
-    [start, returned(id, "t", 11, ToolClass::Shell, said)]
+    [start, returned(id, "t", 11, ToolClass::Shell, output)]
 }
 
 fn with_outcome(mut end: Observation, how: Outcome) -> Observation {
@@ -265,12 +266,12 @@ fn only_a_call_that_ended_well_counts_in_any_order_and_in_sub_agents() {
         let failed = with_outcome(end.clone(), bad);
         assert_eq!(after(vec![start.clone(), failed.clone()]), [""; 0]);
         // A failure that any source tells of is one.
-        let told = Observation {
+        let reported = Observation {
             source: Source::Transcript,
             key: "back".to_owned(),
             ..failed
         };
-        assert_eq!(after(vec![start.clone(), end.clone(), told]), [""; 0]);
+        assert_eq!(after(vec![start.clone(), end.clone(), reported]), [""; 0]);
     }
     let inner = [start, end].map(|o| Observation {
         subagent: Some("helper".to_owned()),
@@ -278,11 +279,11 @@ fn only_a_call_that_ended_well_counts_in_any_order_and_in_sub_agents() {
     });
     assert_eq!(after(inner.to_vec()), [SEVEN]);
     // What is only said is no call.
-    let mut asked = prompt("u", 20);
-    if let Fact::Prompt { text: body, .. } = &mut asked.fact {
+    let mut prompted = prompt("u", 20);
+    if let Fact::Prompt { text: body, .. } = &mut prompted.fact {
         *body = text(&format!("gh pr create\n{URL}"));
     }
-    assert_eq!(after(vec![asked]), [""; 0]);
+    assert_eq!(after(vec![prompted]), [""; 0]);
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn another_session_is_not_given_in_place_of_the_one_that_was_meant() {
 }
 
 #[test]
-fn one_that_is_at_home_elsewhere_is_told_of_by_its_home() {
+fn one_that_is_at_home_elsewhere_is_recorded_by_its_home() {
     let mut stage = Stage::new();
     let home = LedgerId::from_uuid(Uuid::from_u128(9));
     let new = NewSession {
@@ -295,7 +295,7 @@ fn ends(stage: &mut Stage, session: SessionId, how: &LaunchEnd) -> Result<bool, 
 }
 
 #[test]
-fn an_end_is_said_once_and_leaves_a_checkpoint() {
+fn an_end_is_recorded_once_and_leaves_a_checkpoint() {
     for mode in [Mode::Driven, Mode::Observed] {
         let mut stage = Stage::new();
         let new = NewSession {
@@ -480,8 +480,8 @@ fn a_commit_that_two_sessions_claim_is_claimed_by_both_and_by_no_committer() {
         assert!(!record(&mut stage, &claims).unwrap().1);
     }
     let repository = stage.repository().id;
-    let told = stage.read(|tx| why::recorded(tx, repository, &oid(1)));
-    let why = told.expect("because it is claimed");
+    let found = stage.read(|tx| why::recorded(tx, repository, &oid(1)));
+    let why = found.expect("because it is claimed");
     assert_eq!(why.judgement.committer, Committer::Unknown);
     assert!(why.judgement.verdict <= Verdict::Ambiguous, "{why:?}");
     let signs = why.judgement.evidence.iter();

@@ -57,7 +57,7 @@ fn noted(stage: &mut Stage, common_dir: &str, worktree: &str, n: u128) -> Reposi
 }
 
 #[test]
-fn git_is_asked_once_in_the_life_of_a_repository() {
+fn git_is_run_once_in_the_life_of_a_repository() {
     let mut stage = Stage::new();
     let repo = Repo::new(&mut stage);
     let root = repo.head();
@@ -78,7 +78,7 @@ fn git_is_asked_once_in_the_life_of_a_repository() {
 }
 
 #[test]
-fn git_is_asked_in_no_other_directory_than_that_of_a_repository() {
+fn git_is_run_in_no_other_directory_than_that_of_a_repository() {
     let mut stage = Stage::new();
     let repo = Repo::new(&mut stage);
     let outer = &repo.place.worktree;
@@ -97,7 +97,7 @@ fn git_is_asked_in_no_other_directory_than_that_of_a_repository() {
 }
 
 #[test]
-fn a_look_overwrites_nothing_that_was_said_meanwhile() {
+fn a_look_overwrites_nothing_that_changed_meanwhile() {
     let mut stage = Stage::new();
     let repo = Repo::new(&mut stage);
     let before = stage.repository();

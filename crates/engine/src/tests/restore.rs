@@ -30,9 +30,9 @@ fn driver(world: &World<'_>, ledger: &mut dyn siglum_ledger::Ledger, nonce: &str
 }
 
 fn api_prompt(key: &str) -> Vec<siglum_domain::observation::Observation> {
-    let mut said = prompt(key, 2);
-    said.source = Source::Api;
-    vec![said]
+    let mut observation = prompt(key, 2);
+    observation.source = Source::Api;
+    vec![observation]
 }
 
 /// Restored twice from the same backup: each time, whoever drove before is fenced, and a sink that is ahead is filled again.

@@ -89,10 +89,10 @@ fn judged(stage: &mut Stage, scene: &Scene) -> Judgement {
 }
 
 /// The answer in the agents' own names, since ids differ from stage to stage.
-fn answer(told: &[HookEvent], scene: &Scene) -> (String, Verdict, BTreeSet<String>, Vec<String>) {
+fn answer(events: &[HookEvent], scene: &Scene) -> (String, Verdict, BTreeSet<String>, Vec<String>) {
     let mut stage = Stage::new();
-    for told in told {
-        stage.hear(told.matter());
+    for event in events {
+        stage.hear(event.matter());
     }
     let judgement = judged(&mut stage, scene);
     let mut name = |id: SessionId| stage.session(id).conversation.to_string();
@@ -112,7 +112,7 @@ proptest! {
     #[test]
     fn the_verdict_is_the_same_for_every_order_of_what_was_recorded(
         (first, second) in prop::collection::vec(hook_event_strategy(), 0..8)
-            .prop_flat_map(|told| (Just(told.clone()), Just(told).prop_shuffle())),
+            .prop_flat_map(|events| (Just(events.clone()), Just(events).prop_shuffle())),
         variables in prop::collection::vec(0..4usize, 0..2),
     ) {
         let scene = scene_with(&variables);
@@ -149,7 +149,7 @@ fn below_daemon(variables: Vec<AgentVariable>) -> Scene {
 }
 
 #[test]
-fn a_daemon_is_told_from_the_agent_whose_variable_it_inherited() {
+fn a_daemon_is_distinguished_from_the_agent_whose_variable_it_inherited() {
     let mut stage = Stage::new();
     let (_, threads) = daemon(&mut stage, Some(&[of_claude()]));
     for (thread, id) in threads.into_iter().zip(["thread-one", "thread-two"]) {

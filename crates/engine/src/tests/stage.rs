@@ -309,13 +309,13 @@ pub(crate) fn returned(
     turn: &str,
     seconds: i64,
     class: ToolClass,
-    said: &str,
+    output: &str,
 ) -> Observation {
     let fact = Fact::ToolEnded {
         tool: "Tool".to_owned(),
         class,
         outcome: Outcome::Ok,
-        output: Some(text(said)),
+        output: Some(text(output)),
         duration_ms: None,
     };
     seen(

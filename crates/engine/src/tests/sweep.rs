@@ -150,7 +150,7 @@ fn a_commit_with_the_trailer_is_its_intent() {
 }
 
 #[test]
-fn an_intent_waits_until_git_can_be_asked() {
+fn an_intent_waits_until_git_can_be_run() {
     let (mut stage, repo) = announced();
     let message = format!("second\n\nSiglum-Checkpoint: {}", checkpoint(1));
     let commit = repo.commit(&message, 11);
@@ -326,7 +326,7 @@ fn swept(stage: &mut Stage, repo: &Repo) -> Oid {
 
 /// The hook saw the commit landing, but its word waited in a spool while git was dead already.
 #[test]
-fn a_hook_that_is_heard_late_overrules_the_sweep() {
+fn a_hook_that_is_delivered_late_overrules_the_sweep() {
     let (mut stage, repo, other) = announced_twice();
     let beside = beside(&repo);
     let commit = swept(&mut stage, &repo);
@@ -353,7 +353,7 @@ fn a_hook_that_is_heard_late_overrules_the_sweep() {
 }
 
 #[test]
-fn the_announcer_whose_hook_is_heard_late_is_certain_again() {
+fn the_announcer_whose_hook_is_delivered_late_is_certain_again() {
     let (mut stage, repo, _) = announced_twice();
     let seen = scene(1, &repo.place, 70, Some(50), Some(repo.head()));
     let commit = swept(&mut stage, &repo);
@@ -429,7 +429,7 @@ fn its_own(repo: &Repo, before: &Oid, commit: &Oid) -> [siglum_domain::intake::A
 
 #[test]
 fn a_message_that_somebody_else_used_does_not_make_the_commit_its_announcers() {
-    for told_first in [true, false] {
+    for ends_first in [true, false] {
         let (mut stage, repo) = announced();
         let before = repo.head();
         let message = format!("theirs\n\nSiglum-Checkpoint: {}", checkpoint(1));
@@ -437,7 +437,7 @@ fn a_message_that_somebody_else_used_does_not_make_the_commit_its_announcers() {
         let [begins, ends] = its_own(&repo, &before, &made);
         let two = stage.hear(begins);
         stage.dead.borrow_mut().push(70);
-        if told_first {
+        if ends_first {
             stage.hear(ends);
             stage.sweep();
         } else {
@@ -450,7 +450,7 @@ fn a_message_that_somebody_else_used_does_not_make_the_commit_its_announcers() {
         let session = Committer::Session { session: two };
         assert_eq!(
             known.judgement.committer, session,
-            "told first: {told_first}"
+            "told first: {ends_first}"
         );
         assert_eq!(known.judgement.verdict, Verdict::Certain);
         assert_ne!(stage.state(1), IntentState::Landed(made));
@@ -467,8 +467,8 @@ fn a_trailer_does_not_decide_where_a_call_of_somebody_else_ran() {
         let [begins, mut ends] = its_own(&repo, &before, &made);
         let two = stage.hear(begins);
         // Git said nothing, and its hooks were killed.
-        for said in &mut ends.observations {
-            if let Fact::ToolEnded { output, .. } = &mut said.fact {
+        for observation in &mut ends.observations {
+            if let Fact::ToolEnded { output, .. } = &mut observation.fact {
                 *output = None;
             }
         }

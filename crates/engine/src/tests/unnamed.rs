@@ -52,9 +52,9 @@ fn begins(at: i64) -> Intake {
 
 fn ends(at: i64) -> Intake {
     let commit = u8::try_from(at).unwrap();
-    let said = format!("[main {}] done", &oid(commit).as_str()[..7]);
+    let output = format!("[main {}] done", &oid(commit).as_str()[..7]);
     let seen = vec![
-        unnamed(returned(LIKE, "", at, ToolClass::Shell, &said)),
+        unnamed(returned(LIKE, "", at, ToolClass::Shell, &output)),
         unnamed(head(LIKE, "", at, Side::After, commit)),
     ];
     hook(&format!("after {at}"), seen)
@@ -146,7 +146,7 @@ fn what_was_seen_around_a_call_has_its_name() {
 }
 
 #[test]
-fn the_end_of_a_session_that_is_said_several_times_is_one() {
+fn the_end_of_a_session_that_is_stated_several_times_is_one() {
     let mut stage = Stage::new();
     stage.deliver(&prompt_intake(1));
     for (name, seconds) in [("a", 3), ("b", 3), ("c", 4)] {
@@ -347,8 +347,8 @@ fn calls_that_no_hook_saw_are_calls_of_their_own() {
             (Some(31), Some(32))
         ]
     );
-    let told: Vec<usize> = turns(&mut stage).iter().map(|t| t.0).collect();
-    assert_eq!(told, [1, 1, 1]);
+    let counts: Vec<usize> = turns(&mut stage).iter().map(|t| t.0).collect();
+    assert_eq!(counts, [1, 1, 1]);
 }
 
 #[test]

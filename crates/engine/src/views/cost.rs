@@ -27,17 +27,13 @@ use table::{Table, Used};
 /// By what usage is summed up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
-    /// Each session.
     Session,
     /// Each turn of each session.
     Turn,
     /// Each day, by the messages' own times.
     Day,
-    /// Each agent.
     Agent,
-    /// Each model.
     Model,
-    /// Each repository.
     Repository,
     /// Each branch of each repository, as agents told of it.
     Branch,
@@ -45,9 +41,7 @@ pub enum By {
     Issue,
     /// Each pull request of each repository.
     Pr,
-    /// Each role.
     Role,
-    /// Each pipeline.
     Pipeline,
     /// Each commit that a session made: what it used since the one before.
     Commit,
@@ -104,7 +98,6 @@ impl By {
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub struct CostQuery {
-    /// By what.
     pub by: By,
     /// Only this session.
     pub session: Option<SessionId>,
@@ -155,9 +148,7 @@ pub struct CostKey {
 pub struct Sum {
     /// Messages that are counted.
     pub messages: u64,
-    /// Their tokens.
     pub tokens: Tokens,
-    /// What they cost.
     pub cost: Cost,
 }
 
@@ -172,11 +163,9 @@ impl std::ops::AddAssign for Sum {
 /// One row of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CostRow {
-    /// What it is of.
     pub key: CostKey,
     /// The title of the session, or the first line of the commit's message.
     pub title: Option<String>,
-    /// What was used.
     pub sum: Sum,
     /// When the last of its messages was written.
     pub last_at: Timestamp,

@@ -17,7 +17,6 @@ const STALE_MS: i64 = 24 * 60 * 60 * 1000;
 pub struct Declined {
     /// The stable word for the reason.
     pub reason: String,
-    /// How many.
     pub count: u64,
     /// When the last one was.
     pub last: Timestamp,

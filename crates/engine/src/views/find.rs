@@ -20,10 +20,8 @@ pub enum FindError {
     Ambiguous {
         /// What was given.
         text: String,
-        /// What it could mean.
         meanings: Vec<String>,
     },
-    /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -34,9 +32,7 @@ const START_LEAST: usize = 4;
 /// What a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
-    /// A session.
     Session(SessionId),
-    /// A checkpoint.
     Checkpoint(CheckpointId),
 }
 

@@ -57,15 +57,12 @@ impl TurnState {
 /// A commit that the session made.
 #[derive(Debug, Clone)]
 pub struct Made {
-    /// The repository.
     pub repository: RepositoryId,
-    /// The commit.
     pub commit: Oid,
     /// The first line of its message, once git was asked.
     pub subject: Option<String>,
     /// How sure it is that the session made it.
     pub verdict: Verdict,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -74,24 +71,19 @@ pub struct Made {
 pub struct Turn {
     /// Its number in the session, from 1; 0 for what happened outside any turn.
     pub number: usize,
-    /// Where it stands.
     pub state: TurnState,
-    /// What the log says of it.
     pub view: TurnView,
-    /// The commits made in it.
     pub commits: Vec<Made>,
 }
 
 /// The story of a session.
 #[derive(Debug, Clone)]
 pub struct History {
-    /// The session.
     pub card: SessionCard,
     /// What is attached to it, each with the statement that did so.
     pub attached: Vec<(Link, StatementRecord)>,
     /// Why variables that were to be links are none.
     pub left_out: Vec<String>,
-    /// Where it stands.
     pub stand: Stand,
     /// Whether its home is another ledger.
     pub replica: bool,

@@ -86,13 +86,10 @@ impl Lines {
 /// One commit and who made it.
 #[derive(Debug, Clone)]
 pub struct LoggedCommit {
-    /// What git says.
     pub git: ListedCommit,
     /// Whether the ledger knows it.
     pub recorded: bool,
-    /// Who made it.
     pub committer: Committer,
-    /// How sure that is.
     pub verdict: Verdict,
     /// The sessions that could have, where it is ambiguous.
     pub candidates: Vec<SessionId>,
@@ -100,7 +97,6 @@ pub struct LoggedCommit {
     pub origins: Vec<SessionId>,
     /// What a person says, beside the evidence.
     pub claim: Option<Claim>,
-    /// The checkpoint that it is.
     pub checkpoint: Option<CheckpointId>,
     /// Who wrote its lines, once the worker has looked.
     pub lines: Option<Lines>,
@@ -109,11 +105,9 @@ pub struct LoggedCommit {
 /// Commits, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct CommitLog {
-    /// The commits.
     pub commits: Vec<LoggedCommit>,
     /// The sessions that they name.
     pub sessions: BTreeMap<SessionId, SessionRecord>,
-    /// Whether there are more.
     pub more: bool,
     /// Whether an import of the repository runs, or did not come to its end.
     pub importing: bool,
@@ -287,13 +281,10 @@ impl Stand {
 /// A session with where it stands.
 #[derive(Debug, Clone)]
 pub struct Listed {
-    /// The session and what it amounts to.
     pub listing: SessionListing,
-    /// Where it stands.
     pub stand: Stand,
     /// Whether its process lives; absent where that cannot be seen.
     pub alive: Option<bool>,
-    /// What is attached to it now.
     pub links: Vec<Link>,
 }
 
@@ -420,8 +411,8 @@ pub fn overview(
 
 fn runs(session: &Listed, now: Timestamp) -> bool {
     let open = matches!(session.stand, Stand::Working | Stand::Waiting);
-    let heard = now.millis_since(session.listing.record.last_at) < UNSEEN_MS;
-    open && session.alive.unwrap_or(heard)
+    let is_recent = now.millis_since(session.listing.record.last_at) < UNSEEN_MS;
+    open && session.alive.unwrap_or(is_recent)
 }
 
 #[cfg(test)]

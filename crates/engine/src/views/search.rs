@@ -84,9 +84,7 @@ fn facts(word: &str) -> Vec<Link> {
 /// Where a word stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// In a prompt.
     Prompt,
-    /// In a link.
     Link,
     /// In the id or the first line of the message of a commit.
     Commit,
@@ -113,7 +111,6 @@ impl Place {
 /// A text in which at least one of the words stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// What it is.
     pub place: Place,
     /// The part of it around the first word.
     pub text: String,
@@ -134,16 +131,13 @@ impl Hit {
 /// A session in which all words stand.
 #[derive(Debug, Clone)]
 pub struct SearchResult {
-    /// The session.
     pub session: Listed,
-    /// Where they stand.
     pub hits: Vec<Hit>,
 }
 
 /// What was found, newest first.
 #[derive(Debug, Clone)]
 pub struct Findings {
-    /// The sessions that fit.
     pub found: Vec<SearchResult>,
     /// How many sessions were looked through.
     pub looked_at: usize,
@@ -309,12 +303,12 @@ mod tests {
     use super::*;
 
     fn check(words: &str, texts: &[&str], expected: Option<&[&str]>) {
-        let told: Vec<SearchableText> = texts
+        let searchable: Vec<SearchableText> = texts
             .iter()
             .map(|text| (Place::Prompt, (*text).to_owned(), None))
             .collect();
         let words = Words::parse([words]).expect("because there is a word");
-        let found = hits(&words, &told);
+        let found = hits(&words, &searchable);
         let found = found.map(|hits| hits.into_iter().map(|h| h.text).collect::<Vec<_>>());
         let found = found
             .as_ref()

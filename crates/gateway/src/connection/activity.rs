@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_answer_waits_for_the_client_until_all_of_it_is_asked_for() {
+    async fn an_answer_waits_for_the_client_until_all_of_it_is_read() {
         let connection = Connection::new();
         assert!(connection.idle().is_some() && connection.stalled().is_none());
         let request = connection.request();
@@ -195,8 +195,8 @@ mod tests {
         let quiet = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
         let body = Body::from_stream(quiet);
         let mut body = connection.request().watch(Response::new(body)).into_body();
-        let asked = tokio::time::timeout(Duration::from_millis(1), body.frame());
-        assert!(asked.await.is_err());
+        let frame = tokio::time::timeout(Duration::from_millis(1), body.frame());
+        assert!(frame.await.is_err());
         assert!(connection.stalled().is_none() && connection.idle().is_none());
     }
 

@@ -61,10 +61,10 @@ async fn send(app: &App, tenant: &Tenant, parcel: &Parcel) -> Result<(), Undeliv
         Target::Command => command(app, tenant, parcel).await,
         Target::Session(route) => {
             let (route, policy, parcel) = (route.clone(), app.policy().clone(), parcel.clone());
-            let said = app.ledgers().write(tenant, move |here, ledger| {
+            let sent = app.ledgers().write(tenant, move |here, ledger| {
                 heartbeat::to_session(here, ledger, &policy, &route, &parcel)
             });
-            said.await
+            sent.await
                 .unwrap_or_else(|e| Err(Undelivered::Later(e.to_string())))
         }
     }

@@ -81,7 +81,7 @@ pub(super) async fn run(app: App, tenant: Tenant, claimed: Claimed) {
         let tick = heartbeat::end(here, ledger, &claimed, &ended, used)?;
         if let Some(keys) = &keys {
             // What the route shows of its last run is a courtesy.
-            let _ = told_to_route(here, ledger, keys, &turn, outcome);
+            let _ = note_on_route(here, ledger, keys, &turn, outcome);
         }
         Ok::<_, HeartbeatError>(tick.outcome)
     });
@@ -96,7 +96,7 @@ pub(super) async fn run(app: App, tenant: Tenant, claimed: Claimed) {
 }
 
 /// Says under its keys how a tick ended; its turn, if there is one, is known for that of a heartbeat.
-fn told_to_route(
+fn note_on_route(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     keys: &Keys,
@@ -120,10 +120,10 @@ async fn held(app: &App, tenant: &Tenant, claimed: &Claimed) {
     loop {
         tokio::time::sleep(SAY).await;
         let held = claimed.held();
-        let said = app.ledgers().write(tenant, move |here, ledger| {
+        let renewed = app.ledgers().write(tenant, move |here, ledger| {
             heartbeat::hold(here, ledger, &held)
         });
-        if matches!(said.await, Ok(Err(HeartbeatError::Lost { .. }))) {
+        if matches!(renewed.await, Ok(Err(HeartbeatError::Lost { .. }))) {
             return;
         }
     }

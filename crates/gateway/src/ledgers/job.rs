@@ -38,7 +38,7 @@ impl Job {
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> (Self, oneshot::Receiver<Result<T, Unavailable>>) {
-        let (tell, told) = oneshot::channel();
+        let (tell, receiver) = oneshot::channel();
         let one = One {
             work,
             done: None,
@@ -48,7 +48,7 @@ impl Job {
             tenant: tenant.clone(),
             work: Box::new(one),
         };
-        (job, told)
+        (job, receiver)
     }
 
     /// Does it. Nobody is told yet.

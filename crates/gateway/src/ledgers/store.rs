@@ -123,13 +123,13 @@ impl Ledgers {
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
         let _place = place_to_read().await;
-        let (job, told) = Job::new(tenant, work);
+        let (job, receiver) = Job::new(tenant, work);
         match self.0.as_ref() {
             Threads::File(file) => file.read(job)?,
             #[cfg(feature = "postgres")]
             Threads::Server(server) => server.take(job)?,
         }
-        told.await.unwrap_or(Err(Unavailable::Broken))
+        receiver.await.unwrap_or(Err(Unavailable::Broken))
     }
 
     /// Does something that writes. What it gives is stored by then.
@@ -138,12 +138,12 @@ impl Ledgers {
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
-        let (job, told) = Job::new(tenant, work);
+        let (job, receiver) = Job::new(tenant, work);
         match self.0.as_ref() {
             Threads::File(file) => file.write(job)?,
             #[cfg(feature = "postgres")]
             Threads::Server(server) => server.take(job)?,
         }
-        told.await.unwrap_or(Err(Unavailable::Broken))
+        receiver.await.unwrap_or(Err(Unavailable::Broken))
     }
 }

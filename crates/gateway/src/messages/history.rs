@@ -22,7 +22,6 @@ pub(crate) struct Talk {
     parts: Vec<Part>,
 }
 
-/// One thing in a message.
 #[derive(Debug, Clone, PartialEq)]
 enum Part {
     Text(String),
@@ -147,7 +146,7 @@ fn called<'a>(parts: &'a mut Vec<Part>, entry: &Entry, tool: &str) -> Called<'a>
 
 /// As plain messages: texts alone.
 pub(crate) fn plain(talk: &[Talk]) -> Vec<PastMessage> {
-    let told = |talk: &Talk| {
+    let past_message = |talk: &Talk| {
         let texts = talk.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
             Part::Call { .. } => None,
@@ -160,19 +159,19 @@ pub(crate) fn plain(talk: &[Talk]) -> Vec<PastMessage> {
             at: talk.at.clone(),
         }
     };
-    talk.iter().map(told).collect()
+    talk.iter().map(past_message).collect()
 }
 
 /// As UI messages of the AI SDK.
 pub(crate) fn ui_messages(talk: &[Talk]) -> Vec<Value> {
-    let told = |talk: &Talk| {
+    let ui_message = |talk: &Talk| {
         let parts: Vec<Value> = talk.parts.iter().map(ui_part).collect();
         json!({
             "id": talk.id, "role": talk.role, "parts": parts,
             "metadata": { "turn_id": talk.turn.map(|t| t.to_string()), "at": talk.at },
         })
     };
-    talk.iter().map(told).collect()
+    talk.iter().map(ui_message).collect()
 }
 
 fn ui_part(part: &Part) -> Value {
@@ -187,26 +186,26 @@ fn ui_part(part: &Part) -> Value {
     };
     let input = input.as_deref().unwrap_or_default();
     let input = serde_json::from_str(input).unwrap_or_else(|_| Value::from(input));
-    let mut told = json!({
+    let mut value = json!({
         "type": "dynamic-tool", "toolCallId": id, "toolName": tool, "input": input, "providerExecuted": true,
     });
     match ended {
-        None => told["state"] = "input-available".into(),
+        None => value["state"] = "input-available".into(),
         Some((Outcome::Ok, output)) => {
-            told["state"] = "output-available".into();
-            told["output"] = output.as_str().into();
+            value["state"] = "output-available".into();
+            value["output"] = output.as_str().into();
         }
         Some((Outcome::Failed, output)) => {
-            told["state"] = "output-error".into();
-            told["errorText"] = output.as_str().into();
+            value["state"] = "output-error".into();
+            value["errorText"] = output.as_str().into();
         }
         Some((Outcome::Denied, _)) => {
-            told["state"] = "output-denied".into();
-            told["approval"] =
+            value["state"] = "output-denied".into();
+            value["approval"] =
                 json!({ "id": id, "approved": false, "reason": outcome_word(Outcome::Denied) });
         }
     }
-    told
+    value
 }
 
 #[cfg(test)]
@@ -254,12 +253,12 @@ mod tests {
             (2, Event::message("m3", "done")),
             (3, Event::prompt("p3", "by nobody").synthetic()),
         ]));
-        let said: Vec<_> = plain(&talk)
+        let messages: Vec<_> = plain(&talk)
             .into_iter()
             .map(|m| (m.role, m.content))
             .collect();
         assert_eq!(
-            said,
+            messages,
             [
                 (Role::User, "do it".to_owned()),
                 (Role::Assistant, "first\n\nthen".to_owned()),

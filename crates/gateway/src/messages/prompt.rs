@@ -6,9 +6,7 @@ use crate::problem::Problem;
 use crate::runs::{PromptMessage, Speaker};
 use crate::wire::{MessageInput, Role};
 
-/// The most messages of a request.
 const MESSAGES_MOST: usize = 10_000;
-/// The most parts of a message.
 const PARTS_MOST: usize = 1_000;
 
 /// All that an agent is told: the data first, then the messages as they come.
@@ -28,15 +26,15 @@ pub(crate) fn prompt(
             text: format!("Data that the messages speak of, as JSON:\n{json}"),
         });
     }
-    let mut asked = false;
+    let mut has_user_text = false;
     for (at, message) in messages.iter().enumerate() {
-        let said = prompt_message(message, &format!("messages.{at}"))?;
-        asked |= said.role == Speaker::User && !said.text.trim().is_empty();
-        prompt.push(said);
+        let converted = prompt_message(message, &format!("messages.{at}"))?;
+        has_user_text |= converted.role == Speaker::User && !converted.text.trim().is_empty();
+        prompt.push(converted);
     }
     // What a page shows and nobody said, such as an answer that never came, has no text.
-    prompt.retain(|said| !said.text.trim().is_empty());
-    match asked {
+    prompt.retain(|message| !message.text.trim().is_empty());
+    match has_user_text {
         true => Ok(prompt),
         false => Err(Problem::invalid(
             "messages",
@@ -93,14 +91,14 @@ fn part_text(part: &Value, field: &str) -> Result<Option<String>, Problem> {
 
 /// A tool call of an earlier answer: what it was given, and how it ended.
 fn tool_text(name: &str, part: &Value) -> String {
-    let told = |value: &Value| match value {
+    let as_text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     let mut text = format!("[called the tool {name}]");
     for (key, word) in [("input", "with"), ("output", "it returned")] {
         if !part[key].is_null() {
-            text.push_str(&format!("\n{word}: {}", told(&part[key])));
+            text.push_str(&format!("\n{word}: {}", as_text(&part[key])));
         }
     }
     if let Some(error) = part["errorText"].as_str() {
@@ -174,7 +172,7 @@ mod tests {
     fn prompt_texts(messages: &Value, inputs: &Value) -> Result<Vec<(Speaker, String)>, String> {
         let messages: Vec<MessageInput> = serde_json::from_value(messages.clone()).unwrap();
         prompt(&messages, inputs.as_object())
-            .map(|said| said.into_iter().map(|s| (s.role, s.text)).collect())
+            .map(|sent| sent.into_iter().map(|s| (s.role, s.text)).collect())
             .map_err(|problem| problem.field().unwrap_or_default().to_owned())
     }
 
@@ -192,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_messages_are_told_whole() {
+    fn plain_messages_are_sent_whole() {
         check(
             &json!([
                 { "role": "system", "content": "be brief" },
@@ -210,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn ui_messages_are_told_with_their_tool_calls() {
+    fn ui_messages_are_sent_with_their_tool_calls() {
         check(
             &json!([
                 { "id": "1", "role": "user", "parts": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] },
@@ -294,12 +292,12 @@ mod tests {
     fn data_comes_before_the_messages_and_stays_what_it_is() {
         let messages = json!([{ "role": "user", "content": "go" }]);
         let inputs = json!({ "session_id": "X" });
-        let told = prompt_texts(&messages, &inputs).unwrap();
+        let texts = prompt_texts(&messages, &inputs).unwrap();
         assert_eq!(
-            told[0].1,
+            texts[0].1,
             "Data that the messages speak of, as JSON:\n{\"session_id\":\"X\"}"
         );
-        assert_eq!((told.len(), told[1].1.as_str()), (2, "go"));
+        assert_eq!((texts.len(), texts[1].1.as_str()), (2, "go"));
         assert_eq!(prompt_texts(&messages, &json!({})).unwrap().len(), 1);
     }
 }

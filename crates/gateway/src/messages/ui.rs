@@ -184,11 +184,11 @@ impl UiStream {
                 id
             }
         };
-        let told: Vec<InteractionChoice> = options.iter().map(InteractionChoice::from).collect();
+        let choices: Vec<InteractionChoice> = options.iter().map(InteractionChoice::from).collect();
         self.waiting.insert(id.to_owned(), options.to_vec());
         chunks.push(json!({
             "type": "tool-approval-request", "approvalId": id, "toolCallId": call, "reason": title,
-            "approvalDescriptor": { "options": told },
+            "approvalDescriptor": { "options": choices },
         }));
     }
 
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permission_is_asked_about_its_call_and_told_when_it_is_answered() {
+    fn a_permission_is_requested_for_its_call_and_its_answer_follows() {
         let events = [
             call("c1"),
             interaction_event(Some("c1")),
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_told_of_no_call_that_it_does_not_know() {
+    fn each_call_is_announced_before_anything_else_of_it() {
         let id = interaction();
         assert_eq!(
             words(&stream(&[

@@ -37,9 +37,9 @@ pub(crate) async fn show(
     let commit = Oid::new(commit).map_err(|e| Problem::invalid("commit", e.rule))?;
     let repository = query.text("repository", 4096)?;
     query.end()?;
-    let asked = commit.clone();
+    let wanted = commit.clone();
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
-        read(ledger, |tx| known(tx, &asked, repository.as_deref()))
+        read(ledger, |tx| known(tx, &wanted, repository.as_deref()))
     });
     let commits = found.await??;
     match commits.is_empty() {
@@ -56,7 +56,7 @@ fn known(
     let mut ids: BTreeSet<RepositoryId> = BTreeSet::new();
     ids.extend(tx.commits_named(commit)?.iter().map(|c| c.repository));
     ids.extend(tx.repositories()?.iter().map(|r| r.id));
-    let mut told = Vec::new();
+    let mut commits = Vec::new();
     for id in ids {
         let Some(name) = repository_name(tx, id)? else {
             continue;
@@ -65,8 +65,8 @@ fn known(
             continue;
         }
         if let Some(why) = why::recorded(tx, id, commit)? {
-            told.push(Commit::from_why(&why, name));
+            commits.push(Commit::from_why(&why, name));
         }
     }
-    Ok(told)
+    Ok(commits)
 }

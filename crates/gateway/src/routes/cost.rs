@@ -15,7 +15,6 @@ use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::wire::{CostReport, LabelInput};
 
-/// Rows of an answer.
 const ROWS: usize = 100;
 const ROWS_MOST: usize = 10_000;
 
@@ -46,26 +45,26 @@ pub(crate) async fn sum_up(
 ) -> Result<Json<CostReport>, Problem> {
     let limit = query.limit(ROWS, ROWS_MOST)?;
     let repository = query.text("repository", 4096)?;
-    let asked = cost_query(&mut query)?;
+    let wanted = cost_query(&mut query)?;
     query.end()?;
-    let told = app.ledgers().read(&caller.tenant, move |_, ledger| {
-        let mut asked = asked.clone();
+    let report = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        let mut wanted = wanted.clone();
         let repositories = read(ledger, |tx| tx.repositories())?;
         if let Some(name) = &repository {
             let known = repositories.iter().find(|r| r.common_dir == *name);
             let Some(known) = known else {
-                return Ok(CostReport::nothing(asked.by));
+                return Ok(CostReport::nothing(wanted.by));
             };
-            asked.repositories = vec![known.id];
+            wanted.repositories = vec![known.id];
         }
         let prices = Prices::built_in();
-        let mut costs = cost::cost(ledger, &asked, prices, &day)?;
+        let mut costs = cost::cost(ledger, &wanted, prices, &day)?;
         let more = costs.rows.len() > limit;
         costs.rows.truncate(limit);
-        Ok(CostReport::new(asked.by, &costs, more, &repositories))
+        Ok(CostReport::new(wanted.by, &costs, more, &repositories))
     });
-    let told: Result<_, siglum_ledger::LedgerError> = told.await?;
-    Ok(Json(told?))
+    let report: Result<_, siglum_ledger::LedgerError> = report.await?;
+    Ok(Json(report?))
 }
 
 /// What a query asks for, but for the repository.

@@ -114,7 +114,6 @@ struct Wanted {
     key: Option<(String, String)>,
     token_seconds: u32,
     credential: access::Caller,
-    /// Where the request came from.
     from: String,
 }
 
@@ -199,14 +198,14 @@ impl Wanted {
             let home = created.record.home;
             let home = Elsewhere::of_home(here, tx, &self.credential, id, home)?;
             self.note(here, tx, session)?;
-            let told = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
+            let response = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
             // What goes into the audit comes last: until the end of the transaction nobody else writes there.
             let token = token(here, tx, session, self.token_seconds, digest, &self.new.by)?;
             if !created.already {
                 remote::created(here, tx, &new, session, &self.from)?;
             }
             home.note(here, tx, &self.credential)?;
-            Ok((told, created.already, token))
+            Ok((response, created.already, token))
         })
     }
 

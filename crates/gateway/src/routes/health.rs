@@ -37,10 +37,10 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Proble
         return Err(Unavailable::Refused("the gateway stops".to_owned()).into());
     }
     let local = Ledgers::local();
-    let asked = app
+    let probe = app
         .ledgers()
         .read(&local, |_, ledger| read(ledger, |tx| tx.parked().map(drop)));
-    match asked.await {
+    match probe.await {
         // A store of several tenants need not have this one.
         Ok(Ok(())) | Err(Unavailable::NoTenant) => {}
         Ok(Err(error)) => return Err(error.into()),
@@ -65,7 +65,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> impl IntoResponse {
 async fn standing(app: &App) -> Standing {
     let mut all = Standing::default();
     for tenant in app.remembered().tenants() {
-        let asked = app.ledgers().read(&tenant, |_, ledger| {
+        let found = app.ledgers().read(&tenant, |_, ledger| {
             read(ledger, |tx| {
                 let (waiting, kept) = (tx.inbox()?, tx.unassigned_depth()?);
                 let mut counts = tx.counts()?.into_iter();
@@ -73,7 +73,7 @@ async fn standing(app: &App) -> Standing {
                 Ok((waiting.records, kept.records, conflicts.map_or(0, |c| c.1)))
             })
         });
-        if let Ok(Ok((waiting, unassigned, conflicts))) = asked.await {
+        if let Ok(Ok((waiting, unassigned, conflicts))) = found.await {
             all.waiting += waiting;
             all.unassigned += unassigned;
             all.conflicts += conflicts;

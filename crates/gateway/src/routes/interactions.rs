@@ -108,10 +108,10 @@ fn of_session(
 }
 
 /// The option that an answer means.
-fn chosen(asked: &InteractionRecord, new: &AnswerInteraction) -> Result<String, Problem> {
+fn chosen(record: &InteractionRecord, new: &AnswerInteraction) -> Result<String, Problem> {
     let kinds = match (&new.option, new.approved) {
         (Some(option), None) => {
-            let known = asked.options.iter().any(|o| o.id == *option);
+            let known = record.options.iter().any(|o| o.id == *option);
             let rule = "must be the id of one of the options of the interaction";
             return match known {
                 true => Ok(option.clone()),
@@ -125,7 +125,7 @@ fn chosen(asked: &InteractionRecord, new: &AnswerInteraction) -> Result<String, 
             return Err(Problem::invalid("option", rule));
         }
     };
-    let of = |kind: &&str| asked.options.iter().find(|o| o.kind == **kind);
+    let of = |kind: &&str| record.options.iter().find(|o| o.kind == **kind);
     let found = kinds.iter().find_map(of);
     let rule = "the interaction has no such option; choose one with `option`";
     let found = found.ok_or_else(|| Problem::invalid("approved", rule))?;

@@ -115,8 +115,8 @@ async fn sent(
     let form = Form::requested(&mut query, headers)?;
     query.end()?;
     let Body(new) = new?;
-    let asked = UnresolvedRequest::new(caller, headers, address, traced, &new)?;
-    let (ask, ignored) = asked.resolved(app, caller).await?;
+    let request = UnresolvedRequest::new(caller, headers, address, traced, &new)?;
+    let (ask, ignored) = request.resolved(app, caller).await?;
     let running = runner::start(app, ask).await?;
     Ok(answer(app, &running, ignored, form, 0).await)
 }
@@ -280,20 +280,20 @@ fn model_name(text: &str) -> Result<String, Problem> {
     }
 }
 
-fn limits(told: wire::RunLimits) -> Result<RunLimits, Problem> {
+fn limits(requested: wire::RunLimits) -> Result<RunLimits, Problem> {
     let fields = [
-        ("limits.wall_ms", told.wall_ms),
-        ("limits.silent_ms", told.silent_ms),
-        ("limits.tokens", told.tokens),
-        ("limits.nano_usd", told.nano_usd),
+        ("limits.wall_ms", requested.wall_ms),
+        ("limits.silent_ms", requested.silent_ms),
+        ("limits.tokens", requested.tokens),
+        ("limits.nano_usd", requested.nano_usd),
     ];
     match fields.iter().find(|(_, value)| *value == Some(0)) {
         Some((field, _)) => Err(Problem::invalid(*field, "a whole number from 1")),
         None => Ok(RunLimits {
-            wall: told.wall_ms.map(Duration::from_millis),
-            silent: told.silent_ms.map(Duration::from_millis),
-            tokens: told.tokens,
-            nano_usd: told.nano_usd,
+            wall: requested.wall_ms.map(Duration::from_millis),
+            silent: requested.silent_ms.map(Duration::from_millis),
+            tokens: requested.tokens,
+            nano_usd: requested.nano_usd,
         }),
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn session(
         return Ok(None);
     };
     let listing = listing(tx, record)?;
-    sessions(tx, &[listing]).map(|mut told| told.pop())
+    sessions(tx, &[listing]).map(|mut found| found.pop())
 }
 
 /// A session with what it amounts to.
@@ -52,16 +52,16 @@ pub(super) fn sessions(
     tx: &mut dyn Transaction,
     listings: &[SessionListing],
 ) -> Result<Vec<Session>, LedgerError> {
-    let mut told = Vec::with_capacity(listings.len());
+    let mut items = Vec::with_capacity(listings.len());
     for listing in listings {
         let statements = tx.statements_of_session(listing.record.id)?;
         let mut repositories = Vec::new();
         for id in remote::works_in(&listing.record, &statements) {
             repositories.extend(repository_name(tx, id)?);
         }
-        told.push(Session::new(listing, &statements, repositories));
+        items.push(Session::new(listing, &statements, repositories));
     }
-    Ok(told)
+    Ok(items)
 }
 
 /// Checkpoints with what is attached to their sessions.
@@ -69,7 +69,7 @@ pub(super) fn checkpoints(
     tx: &mut dyn Transaction,
     records: &[CheckpointRecord],
 ) -> Result<Vec<Checkpoint>, LedgerError> {
-    let mut told = Vec::with_capacity(records.len());
+    let mut items = Vec::with_capacity(records.len());
     for record in records {
         let repository = match record.repository {
             Some(id) => repository_name(tx, id)?,
@@ -85,7 +85,7 @@ pub(super) fn checkpoints(
                 links: links.iter().map(Link::from).collect(),
             });
         }
-        told.push(Checkpoint::new(record, pins, repository));
+        items.push(Checkpoint::new(record, pins, repository));
     }
-    Ok(told)
+    Ok(items)
 }

@@ -142,18 +142,18 @@ pub(crate) async fn keep_alive(
     caller.for_session(&app, session)?;
     app.rates().keep_alive(session)?;
     let credential = caller.credential().clone();
-    let heard = app.ledgers().write(&caller.tenant, move |here, ledger| {
+    let kept = app.ledgers().write(&caller.tenant, move |here, ledger| {
         let own = ledger.id();
         refusable(ledger, |tx| {
             let home = Elsewhere::of_session(here, tx, &credential, own, session)?;
             remote::keep_alive(tx, session, here.now())?;
-            let told = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
+            let response = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
             home.note(here, tx, &credential)?;
-            Ok(told)
+            Ok(response)
         })
     });
-    let heard = heard.await?;
-    Ok(Json(heard.inspect_err(|p| caller.note_forbidden(&app, p))?))
+    let kept = kept.await?;
+    Ok(Json(kept.inspect_err(|p| caller.note_forbidden(&app, p))?))
 }
 
 /// End a session with its outcome; repeating it changes nothing
@@ -177,10 +177,10 @@ pub(crate) async fn end(
         refusable(ledger, |tx| {
             let home = Elsewhere::of_session(here, tx, &credential, id, session)?;
             let now = remote::end(here, tx, id, session, &end, &by)?;
-            let told = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
+            let response = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
             home.note(here, tx, &credential)?;
             Ok(EndedSession {
-                session: told,
+                session: response,
                 already: !now,
             })
         })

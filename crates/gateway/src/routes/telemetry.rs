@@ -97,12 +97,12 @@ async fn export(
     body: Raw,
 ) -> Response {
     let Some(encoding) = encoding(headers) else {
-        let told = "send OTLP, with `content-type: application/x-protobuf` or `application/json`";
-        return Problem::media_type_is(told).into_response();
+        let detail = "send OTLP, with `content-type: application/x-protobuf` or `application/json`";
+        return Problem::media_type_is(detail).into_response();
     };
     let Some(packing) = Packing::from_headers(headers) else {
-        let told = "send the body uncompressed or with `content-encoding: gzip`";
-        return Problem::media_type_is(told).into_response();
+        let detail = "send the body uncompressed or with `content-encoding: gzip`";
+        return Problem::media_type_is(detail).into_response();
     };
     let bytes = match whole(body, app, app.limits().telemetry_body).await {
         Ok(bytes) => bytes,
@@ -189,11 +189,11 @@ pub(crate) async fn assign(
     State(app): State<App>,
     Launcher(caller): Launcher,
     path: Path,
-    Body(asked): Body<AssignTrace>,
+    Body(request): Body<AssignTrace>,
 ) -> Result<Json<AssignedTrace>, Problem> {
     let session = path.session()?;
     let rule = "must be 32 lowercase hexadecimal digits, not all of them 0";
-    let trace = asked.trace_id.parse::<TraceId>();
+    let trace = request.trace_id.parse::<TraceId>();
     let trace = trace.map_err(|_| Problem::invalid("trace_id", rule))?;
     let by = caller.by();
     let done = app.ledgers().write(&caller.tenant, move |here, ledger| {

@@ -136,7 +136,7 @@ struct Write {
     hold: Hold,
     head: u64,
     key: String,
-    said: Vec<Observation>,
+    events: Vec<Observation>,
 }
 
 impl Write {
@@ -145,21 +145,21 @@ impl Write {
         caller: &Caller,
         path: &Path,
         traced: Traced,
-        said: &TurnEvents,
+        request: &TurnEvents,
     ) -> Result<Self, Problem> {
         let session = session_id(app, caller, path)?;
         let (key, now) = (turn_key(path.text("key")?)?, clock::now());
-        let mut events = observed(&said.events, now)?;
+        let mut events = observed(&request.events, now)?;
         let traced = traced.0.map(|parent| Event::traced(&key, parent));
         events.extend(traced.map(|event| event.observed(now)));
         Ok(Self {
             hold: Hold {
                 session,
-                epoch: said.epoch,
+                epoch: request.epoch,
             },
-            head: said.expected_head,
+            head: request.expected_head,
             key,
-            said: events,
+            events,
         })
     }
 }
@@ -181,9 +181,9 @@ pub(crate) async fn commit(
     caller: Caller,
     path: Path,
     traced: Traced,
-    Body(said): Body<TurnEvents>,
+    Body(request): Body<TurnEvents>,
 ) -> Result<Json<CommittedTurn>, Problem> {
-    let write = Write::new(&app, &caller, &path, traced, &said)?;
+    let write = Write::new(&app, &caller, &path, traced, &request)?;
     let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::commit(
             here,
@@ -191,7 +191,7 @@ pub(crate) async fn commit(
             write.hold,
             write.head,
             &write.key,
-            &write.said,
+            &write.events,
         )
     });
     let Committed { receipt, already } = done.await??;
@@ -245,9 +245,9 @@ pub(crate) async fn open(
     caller: Caller,
     path: Path,
     traced: Traced,
-    Body(said): Body<TurnEvents>,
+    Body(request): Body<TurnEvents>,
 ) -> Result<Json<OpenedTurn>, Problem> {
-    let write = Write::new(&app, &caller, &path, traced, &said)?;
+    let write = Write::new(&app, &caller, &path, traced, &request)?;
     let opened = app.ledgers().write(&caller.tenant, move |here, ledger| {
         turn::open(
             here,
@@ -255,7 +255,7 @@ pub(crate) async fn open(
             write.hold,
             write.head,
             &write.key,
-            &write.said,
+            &write.events,
         )
     });
     Ok(Json(match opened.await?? {
@@ -285,11 +285,11 @@ pub(crate) async fn append(
     caller: Caller,
     path: Path,
     traced: Traced,
-    Body(said): Body<TurnEvents>,
+    Body(request): Body<TurnEvents>,
 ) -> Result<Json<Acknowledgement>, Problem> {
-    let write = Write::new(&app, &caller, &path, traced, &said)?;
+    let write = Write::new(&app, &caller, &path, traced, &request)?;
     let added = app.ledgers().write(&caller.tenant, move |here, ledger| {
-        turn::append(here, ledger, write.hold, &write.key, &write.said)
+        turn::append(here, ledger, write.hold, &write.key, &write.events)
     });
     added.await??;
     Ok(Json(Acknowledgement { done: true }))

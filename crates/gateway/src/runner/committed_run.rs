@@ -104,8 +104,8 @@ fn finished(run: Option<&RunRecord>, entries: &[Entry]) -> Finished {
             ..
         } = &entry.observation.fact
         {
-            if let Some(said) = body.text().filter(|said| !said.is_empty()) {
-                said.clone_into(&mut text);
+            if let Some(message) = body.text().filter(|message| !message.is_empty()) {
+                message.clone_into(&mut text);
             }
             used += tokens.unwrap_or_default();
             usage.model = model.clone().or(usage.model);

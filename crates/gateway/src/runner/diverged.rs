@@ -13,7 +13,7 @@ use crate::runs::{PromptMessage, Speaker};
 /// The event of a turn whose agent began anew.
 pub(super) const NAME: &str = "run.diverged";
 /// How much of what is committed an agent is told, in tokens: the newest of it.
-const TOLD_MOST: u64 = 50_000;
+const TOKENS_MOST: u64 = 50_000;
 /// What stands before it.
 const BEFORE: &str = "This conversation goes on. What follows was said before, and is done; answer the last message.";
 
@@ -32,7 +32,7 @@ pub(super) async fn committed(
         return Ok(Vec::new());
     };
     let wanted = Assemble {
-        budget: TOLD_MOST,
+        budget: TOKENS_MOST,
         heartbeats: Heartbeats::Seen,
         gaps: Gaps::Accepted,
         ..Assemble::default()
@@ -48,8 +48,8 @@ pub(super) async fn committed(
         role: Speaker::System,
         text: BEFORE.to_owned(),
     };
-    let said = messages.into_iter().map(|seen| prompt_message(seen.spoken));
-    Ok(std::iter::once(before).chain(said).collect())
+    let history = messages.into_iter().map(|seen| prompt_message(seen.spoken));
+    Ok(std::iter::once(before).chain(history).collect())
 }
 
 fn prompt_message(spoken: Spoken) -> PromptMessage {

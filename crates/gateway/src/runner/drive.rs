@@ -51,7 +51,7 @@ pub(super) struct Drive {
     /// Whether the agent is kept for the next message.
     pub(super) keep: bool,
     /// What the agent waits for.
-    pub(super) asked: Vec<PendingInteraction>,
+    pub(super) interactions: Vec<PendingInteraction>,
     /// Why nothing can be stored any more.
     pub(super) broken: Option<RunError>,
 }
@@ -93,9 +93,9 @@ async fn stops(stopping: &mut watch::Receiver<bool>) {
 /// What a run waits for beside its agent.
 struct Watch {
     wall: Instant,
-    wall_told: Duration,
+    wall_limit: Duration,
     silent: Duration,
-    heard: Instant,
+    last_active: Instant,
     /// Since when nobody follows.
     alone: Option<Instant>,
     /// The end that the agent was told, and until when it may take.
@@ -116,12 +116,12 @@ impl Drive {
         let now = Instant::now();
         Watch {
             wall: now + wall,
-            wall_told: wall,
+            wall_limit: wall,
             silent: limits
                 .silent
                 .unwrap_or(settings.silent)
                 .min(settings.silent),
-            heard: now,
+            last_active: now,
             alone: Some(now),
             ending: None,
         }
@@ -147,14 +147,14 @@ impl Drive {
             tokio::select! {
                 biased;
                 answer = &mut answer => {
-                    while let Some(heard) = self.agent.heard_more() {
-                        self.hear(heard).await;
+                    while let Some(message) = self.agent.try_hear() {
+                        self.hear(message).await;
                     }
                     return self.answered(answer, watch.ending).await;
                 }
-                Some(heard) = self.agent.hear() => {
-                    watch.heard = Instant::now();
-                    self.hear(heard).await;
+                Some(message) = self.agent.hear() => {
+                    watch.last_active = Instant::now();
+                    self.hear(message).await;
                     self.tell_events();
                 }
                 Some(control) = self.controls.recv() => self.control(control, &mut watch).await,
@@ -163,7 +163,7 @@ impl Drive {
                         ending.sound = false;
                         return ending;
                     }
-                    let text = format!("the run took longer than {} s", watch.wall_told.as_secs());
+                    let text = format!("the run took longer than {} s", watch.wall_limit.as_secs());
                     self.stop(&mut watch, Ending::new(Status::Limit, "limit-wall", text)).await;
                 }
                 _ = store.tick() => {
@@ -186,9 +186,9 @@ impl Drive {
             return;
         }
         self.expire().await;
-        if !self.asked.is_empty() {
+        if !self.interactions.is_empty() {
             // It is others who are silent.
-            watch.heard = Instant::now();
+            watch.last_active = Instant::now();
         }
         let is_followed = self.running.log.readers() > 0 || self.ask.owned == Owned::BySession;
         watch.alone = match (is_followed, watch.alone) {
@@ -199,7 +199,7 @@ impl Drive {
             let mut ending = Ending::new(Status::Failed, broken.code, broken.text.clone());
             ending.sound = false;
             Some(ending)
-        } else if watch.heard.elapsed() > watch.silent {
+        } else if watch.last_active.elapsed() > watch.silent {
             let text = format!(
                 "the agent produced no output for {} s",
                 watch.silent.as_secs()
@@ -255,41 +255,41 @@ impl Drive {
                 id,
                 option,
                 by,
-                told,
+                reply,
             } => {
-                watch.heard = Instant::now();
+                watch.last_active = Instant::now();
                 let answered = self.answer(id, Some(&option), "answered", &by).await;
                 // Whoever answered may have gone.
-                let _ = told.send(answered);
+                let _ = reply.send(answered);
             }
         }
     }
 
-    async fn hear(&mut self, heard: AgentMessage) {
-        match heard {
+    async fn hear(&mut self, message: AgentMessage) {
+        match message {
             AgentMessage::Update(params) => self.scribe.hear(&params),
             AgentMessage::Permission(params, responder) => {
-                let call = self.scribe.asked_about(&params["toolCall"]);
+                let call = self.scribe.announce_call(&params["toolCall"]);
                 let id = InteractionId::mint(&Ids);
-                let asked = PendingInteraction::new(id, call, &params, responder);
+                let pending = PendingInteraction::new(id, call, &params, responder);
                 let title = params["toolCall"]["title"]
                     .as_str()
                     .unwrap_or("a tool call");
-                self.ask_somebody(asked, title).await;
+                self.ask_somebody(pending, title).await;
             }
         }
     }
 
-    async fn ask_somebody(&mut self, asked: PendingInteraction, title: &str) {
+    async fn ask_somebody(&mut self, pending: PendingInteraction, title: &str) {
         let title: String = title.chars().take(2_000).collect();
         let (session, turn) = (self.record.session, self.record.turn);
-        let record = asked.record(session, turn, &title, clock::now());
-        let (id, title) = (asked.id, record.title.as_str().to_owned());
-        let (call, options) = (asked.call.clone(), asked.options.clone());
+        let record = pending.record(session, turn, &title, clock::now());
+        let (id, title) = (pending.id, record.title.as_str().to_owned());
+        let (call, options) = (pending.call.clone(), pending.options.clone());
         let chosen = match self.ask.permissions {
             Permissions::Ask => None,
-            Permissions::Allow => Some(asked.allows().cloned()),
-            Permissions::Refuse => Some(asked.refuses().cloned()),
+            Permissions::Allow => Some(pending.allows().cloned()),
+            Permissions::Refuse => Some(pending.refuses().cloned()),
         };
         let noted = self
             .app
@@ -300,7 +300,7 @@ impl Drive {
         if !matches!(noted.await, Ok(Ok(()))) {
             tracing::warn!("cannot store a question of an agent of session {session}");
         }
-        self.asked.push(asked);
+        self.interactions.push(pending);
         // What led to it is stored and told before it.
         self.store().await;
         self.running.log.push(RunEvent::Interaction {
@@ -326,7 +326,10 @@ impl Drive {
         how: &str,
         by: &str,
     ) -> Result<(), Problem> {
-        let at = self.asked.iter().position(|asked| asked.id == id);
+        let at = self
+            .interactions
+            .iter()
+            .position(|pending| pending.id == id);
         let Some(at) = at else {
             let detail = format!("interaction {id} was settled in the meantime");
             return Err(Problem::conflict("interaction-settled", detail));
@@ -339,14 +342,14 @@ impl Drive {
                 run::settle(ledger, id, &settled)
             });
         noted.await??;
-        let asked = self.asked.remove(at);
-        let refused = asked
+        let pending = self.interactions.remove(at);
+        let refused = pending
             .refuses()
             .is_some_and(|choice| Some(choice.id.as_str()) == option);
-        if let Some(call) = asked.call.as_deref().filter(|_| refused) {
+        if let Some(call) = pending.call.as_deref().filter(|_| refused) {
             self.scribe.refused(call);
         }
-        asked.answer(option);
+        pending.answer(option);
         self.running.log.push(RunEvent::Answered {
             id,
             option: option.map(str::to_owned),
@@ -357,10 +360,10 @@ impl Drive {
 
     /// Nobody answers any more.
     async fn let_go(&mut self, how: &'static str) {
-        while let Some(asked) = self.asked.first() {
-            let id = asked.id;
+        while let Some(pending) = self.interactions.first() {
+            let id = pending.id;
             if self.answer(id, None, how, "siglum").await.is_err() {
-                self.asked.remove(0).answer(None);
+                self.interactions.remove(0).answer(None);
             }
         }
     }
@@ -368,9 +371,15 @@ impl Drive {
     /// What nobody answered in time is refused.
     async fn expire(&mut self) {
         let most = self.app.runs().settings().answer;
-        let late = self.asked.iter().find(|asked| asked.since.elapsed() > most);
-        if let Some(asked) = late {
-            let (id, option) = (asked.id, asked.refuses().map(|choice| choice.id.clone()));
+        let late = self
+            .interactions
+            .iter()
+            .find(|pending| pending.since.elapsed() > most);
+        if let Some(pending) = late {
+            let (id, option) = (
+                pending.id,
+                pending.refuses().map(|choice| choice.id.clone()),
+            );
             if self
                 .answer(id, option.as_deref(), "expired", "siglum")
                 .await
@@ -384,22 +393,22 @@ impl Drive {
     async fn answered(
         &mut self,
         answer: Result<Value, Refused>,
-        told: Option<(Ending, Instant)>,
+        requested: Option<(Ending, Instant)>,
     ) -> Ending {
-        let told = told.map(|(ending, _)| ending);
+        let requested = requested.map(|(ending, _)| ending);
         let answer = match answer {
             Ok(answer) => answer,
             Err(refused) => {
                 self.scribe.answered(&refused.answer);
                 let failed = self.agent.refused(&refused).await;
-                let mut ending = told.unwrap_or_else(|| self.failed(&failed));
+                let mut ending = requested.unwrap_or_else(|| self.failed(&failed));
                 ending.sound = false;
                 return ending;
             }
         };
         self.scribe.answered(&answer);
         let reason = answer["stopReason"].as_str().unwrap_or("end_turn");
-        match (reason, told) {
+        match (reason, requested) {
             ("cancelled", Some(ending)) => ending,
             ("cancelled", None) => Ending::new(
                 Status::Cancelled,
@@ -457,8 +466,8 @@ impl Drive {
     /// Stores what was said since, and tells it.
     async fn store(&mut self) {
         self.tell_events();
-        let said = self.scribe.take_observations(clock::now());
-        if said.is_empty() || self.broken.is_some() {
+        let observations = self.scribe.take_observations(clock::now());
+        if observations.is_empty() || self.broken.is_some() {
             return;
         }
         let (hold, key, turn) = (self.hold, self.record.key.clone(), self.record.turn);
@@ -466,9 +475,9 @@ impl Drive {
             .app
             .ledgers()
             .write(&self.ask.tenant, move |here, ledger| {
-                let mut said: Vec<Observation> = said.clone();
-                run::rename(ledger, hold.session, turn, &mut said)?;
-                turn::append(here, ledger, hold, &key, &said)
+                let mut observations: Vec<Observation> = observations.clone();
+                run::rename(ledger, hold.session, turn, &mut observations)?;
+                turn::append(here, ledger, hold, &key, &observations)
             });
         match stored.await {
             Ok(Ok(())) => {}
@@ -533,11 +542,11 @@ impl Drive {
     }
 
     async fn commit(&mut self, ending: &Ending, now: Timestamp) -> Result<(), Problem> {
-        let mut said = self.scribe.take_observations(now);
+        let mut observations = self.scribe.take_observations(now);
         if let Some(error) = &ending.error {
             let name = format!("run.{}: {}", ending.status.as_str(), error.text);
             let mark = Event::other(&format!("{}.end", self.record.turn), &name);
-            said.push(mark.observed(now));
+            observations.push(mark.observed(now));
         }
         if ending.status != Status::Failed {
             let mut stop = Event::stop(&prompt_key(&self.record.key));
@@ -545,7 +554,7 @@ impl Drive {
             if !last.is_empty() {
                 stop = stop.last_words(last);
             }
-            said.push(stop.observed(now));
+            observations.push(stop.observed(now));
         }
         let (hold, head, key) = (self.hold, self.head, self.record.key.clone());
         let turn = self.record.turn;
@@ -553,9 +562,9 @@ impl Drive {
             .app
             .ledgers()
             .write(&self.ask.tenant, move |here, ledger| {
-                let mut said = said.clone();
-                run::rename(ledger, hold.session, turn, &mut said)?;
-                turn::commit(here, ledger, hold, head, &key, &said)
+                let mut observations = observations.clone();
+                run::rename(ledger, hold.session, turn, &mut observations)?;
+                turn::commit(here, ledger, hold, head, &key, &observations)
             });
         done.await??;
         self.app.metrics().turns.inc();

@@ -124,19 +124,19 @@ pub(crate) async fn answer(
     option: &str,
     by: &str,
 ) -> Result<(), Problem> {
-    let asked = find(app, tenant, session, interaction).await?;
-    check(&asked, option)?;
+    let record = find(app, tenant, session, interaction).await?;
+    check(&record, option)?;
     let gone = || {
         let detail = format!("the run that asked {interaction} is not active on this gateway");
         Problem::conflict("interaction-lost", detail)
     };
     let active = app.runs().active(tenant, session).ok_or_else(gone)?;
-    let (told, answer) = oneshot::channel();
+    let (reply, answer) = oneshot::channel();
     let control = Control::Answer {
         id: interaction,
         option: option.to_owned(),
         by: by.to_owned(),
-        told,
+        reply,
     };
     active.control.send(control).await.map_err(|_| gone())?;
     answer.await.map_err(|_| gone())?
@@ -158,22 +158,22 @@ pub(super) async fn find(
 }
 
 /// Refuses an answer that comes too late, or that is none.
-pub(super) fn check(asked: &InteractionRecord, option: &str) -> Result<(), Problem> {
-    if let Some(settled) = &asked.settled {
+pub(super) fn check(record: &InteractionRecord, option: &str) -> Result<(), Problem> {
+    if let Some(settled) = &record.settled {
         let code = match settled.how.as_str() {
             "lost" => "interaction-lost",
             _ => "interaction-settled",
         };
         let detail = format!(
             "interaction {} ended at {}: {}",
-            asked.id, settled.at, settled.how
+            record.id, settled.at, settled.how
         );
         return Err(Problem::conflict(code, detail));
     }
-    if asked.options.iter().any(|known| known.id == option) {
+    if record.options.iter().any(|known| known.id == option) {
         return Ok(());
     }
-    let known: Vec<&str> = asked
+    let known: Vec<&str> = record
         .options
         .iter()
         .map(|known| known.id.as_str())

@@ -25,7 +25,7 @@ pub(super) async fn before(
     let (ask, policy) = (ask.clone(), app.policy().clone());
     let cwd = plan.cwd.to_string_lossy().into_owned();
     let tenant = ask.tenant.clone();
-    let told = app.ledgers().write(&tenant, move |here, ledger| {
+    let resolved = app.ledgers().write(&tenant, move |here, ledger| {
         let given = match (&ask.under, &ask.session) {
             (Under::Session, Target::Unnamed)
             | (Under::Keys(_), Target::Named(..) | Target::Unnamed) => None,
@@ -41,8 +41,8 @@ pub(super) async fn before(
                 });
             }
             _ => {
-                let asked = wanted(&ask, &cwd);
-                let found = context::resolve(here, ledger, &policy, &asked)?;
+                let request = wanted(&ask, &cwd);
+                let found = context::resolve(here, ledger, &policy, &request)?;
                 Some((found.keys, found.session))
             }
         };
@@ -51,7 +51,7 @@ pub(super) async fn before(
         }
         Ok::<_, ContextError>(given)
     });
-    Ok(told.await??)
+    Ok(resolved.await??)
 }
 
 /// The keys of a run whose session got its name just now.
@@ -70,7 +70,7 @@ pub(super) async fn ended(app: &App, ask: &Ask, keys: &Keys, outcome: &'static s
         return;
     }
     let (keys, turn) = (keys.clone(), ask.key.clone());
-    let said = app.ledgers().write(&ask.tenant, move |here, ledger| {
+    let recorded = app.ledgers().write(&ask.tenant, move |here, ledger| {
         let ran = Ran {
             turn: Some(turn.clone()),
             outcome: outcome.to_owned(),
@@ -78,7 +78,7 @@ pub(super) async fn ended(app: &App, ask: &Ask, keys: &Keys, outcome: &'static s
         };
         context::after_turn(here, ledger, &keys, &ran)
     });
-    match said.await {
+    match recorded.await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!("cannot record the end of a run on its route: {error}"),
         Err(error) => tracing::warn!("cannot record the end of a run on its route: {error}"),
@@ -131,7 +131,7 @@ fn of_session(
     }
     let record: SessionRecord = record.ok_or(TurnError::NoSession(session))?;
     let route = own_route(ask, record.conversation.as_str());
-    let asked = Resolve {
+    let request = Resolve {
         conversation: Some(record.conversation),
         ..Resolve::new(
             route,
@@ -141,7 +141,7 @@ fn of_session(
             run_of(ask),
         )
     };
-    Ok(context::resolve(here, ledger, policy, &asked)?.keys)
+    Ok(context::resolve(here, ledger, policy, &request)?.keys)
 }
 
 /// The route of a conversation that nobody gave another one: two agents may have conversations of one name.

@@ -65,7 +65,7 @@ async fn admit(app: App, ask: Ask, plan: Plan) -> Result<Running, Problem> {
                 slot,
                 place,
                 native: None,
-                told: None,
+                replay: None,
             };
             beginning.lease().await
         }
@@ -111,7 +111,7 @@ struct Beginning {
     /// The agent's own session that it goes on with.
     native: Option<NativeId>,
     /// What the agent is told in the place of the messages alone, since its own session diverged.
-    told: Option<Vec<String>>,
+    replay: Option<Vec<String>>,
 }
 
 impl Beginning {
@@ -156,8 +156,9 @@ impl Beginning {
                 let head = match left {
                     Some(left) => {
                         let lost = Event::other(&format!("{}.lost", left.id), "run.lost");
-                        let said = [lost.observed(here.now())];
-                        let done = turn::commit(here, ledger, hold, head, &left.key, &said)?;
+                        let observations = [lost.observed(here.now())];
+                        let done =
+                            turn::commit(here, ledger, hold, head, &left.key, &observations)?;
                         done.receipt.last
                     }
                     None => head,
@@ -204,7 +205,7 @@ impl Beginning {
                     (None, _) => None,
                 };
                 let before = diverged::committed(&self.app, &self.ask.tenant, keys).await?;
-                self.told = Some(plan::blocks(&[before, self.ask.prompt.clone()].concat())?);
+                self.replay = Some(plan::blocks(&[before, self.ask.prompt.clone()].concat())?);
             }
         }
         Ok(())
@@ -212,7 +213,7 @@ impl Beginning {
 
     /// What the agent is told.
     fn blocks(&self) -> &[String] {
-        self.told.as_deref().unwrap_or(&self.plan.blocks)
+        self.replay.as_deref().unwrap_or(&self.plan.blocks)
     }
 
     /// Whether the process is used for this run alone.
@@ -353,7 +354,7 @@ impl Beginning {
             turn: turn.id,
             trace: trace(&self.ask, turn.id),
             keys: Some(keys),
-            diverged: self.told.is_some(),
+            diverged: self.replay.is_some(),
             at: turn.opened_at,
         };
         self.go(agent, hold, head, started).await
@@ -363,18 +364,18 @@ impl Beginning {
         let (key, traced) = (self.ask.key.to_string(), self.ask.traced);
         let text = self.plan.blocks.join("\n\n");
         let mark = format!("{}.diverged", prompt_key(&key));
-        let diverged = self.told.is_some();
+        let diverged = self.replay.is_some();
         let diverged = diverged.then(|| Event::other(&mark, diverged::NAME));
         let opened = self
             .app
             .ledgers()
             .write(&self.ask.tenant, move |here, ledger| {
                 let now = here.now();
-                let mut said: Vec<Observation> = Vec::new();
-                said.extend(traced.map(|parent| Event::traced(&key, parent).observed(now)));
-                said.extend(diverged.clone().map(|event| event.observed(now)));
-                said.push(Event::prompt(&prompt_key(&key), &text).observed(now));
-                turn::open(here, ledger, hold, head, &key, &said)
+                let mut observations: Vec<Observation> = Vec::new();
+                observations.extend(traced.map(|parent| Event::traced(&key, parent).observed(now)));
+                observations.extend(diverged.clone().map(|event| event.observed(now)));
+                observations.push(Event::prompt(&prompt_key(&key), &text).observed(now));
+                turn::open(here, ledger, hold, head, &key, &observations)
             });
         Ok(opened.await??)
     }
@@ -430,10 +431,10 @@ impl Beginning {
             keep,
             app: self.app,
             ask: self.ask,
-            blocks: self.told.unwrap_or(self.plan.blocks),
+            blocks: self.replay.unwrap_or(self.plan.blocks),
             slot: self.slot,
             place: self.place,
-            asked: Vec::new(),
+            interactions: Vec::new(),
             broken: None,
         };
         tokio::spawn(drive.run());

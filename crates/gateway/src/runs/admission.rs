@@ -19,7 +19,6 @@ const WAITING_MOST: usize = 32;
 pub(crate) struct Runs {
     settings: RunSettings,
     slots: Mutex<HashMap<(Tenant, SessionId), Arc<Slot>>>,
-    /// How many go on.
     going: Arc<Semaphore>,
 }
 
@@ -52,14 +51,12 @@ pub(crate) struct Active {
 
 /// What a run is told from outside.
 pub(crate) enum Control {
-    /// Somebody cancels it.
     Cancel(String),
-    /// Somebody says something to what the agent asked.
     Answer {
         id: InteractionId,
         option: String,
         by: String,
-        told: oneshot::Sender<Result<(), Problem>>,
+        reply: oneshot::Sender<Result<(), Problem>>,
     },
 }
 

@@ -13,13 +13,9 @@ use super::NameSource;
 /// What somebody asks of an agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
-    /// Whose ledger.
     pub(crate) tenant: Tenant,
-    /// Which conversation.
     pub(crate) session: Target,
-    /// Under which keys it is.
     pub(crate) under: Under,
-    /// The agent that is to answer.
     pub(crate) agent: AgentName,
     /// All that the agent is told, whole.
     pub(crate) prompt: Vec<PromptMessage>,
@@ -31,11 +27,8 @@ pub(crate) struct Ask {
     pub(crate) model: Option<String>,
     /// Whether the agent goes on with what it has itself.
     pub(crate) resume: Resume,
-    /// What to do if the session has an active run.
     pub(crate) if_busy: IfBusy,
-    /// Limits at which the run is ended.
     pub(crate) limits: RunLimits,
-    /// How permission requests of the agent are answered.
     pub(crate) permissions: Permissions,
     /// Where in a trace it is asked.
     pub(crate) traced: Option<TraceParent>,
@@ -78,7 +71,6 @@ pub(crate) enum Under {
 pub(crate) enum Speaker {
     /// Whoever is in charge of both.
     System,
-    /// The person.
     User,
     /// The agent, at an earlier time.
     Assistant,
@@ -87,9 +79,7 @@ pub(crate) enum Speaker {
 /// One message of those that the agent is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PromptMessage {
-    /// Who said it.
     pub(crate) role: Speaker,
-    /// What.
     pub(crate) text: String,
 }
 
@@ -106,10 +96,8 @@ pub(crate) enum Resume {
 /// What to do if the session has an active run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum IfBusy {
-    /// The ask is refused.
     #[default]
     Refuse,
-    /// It waits for its turn.
     Queue,
     /// The run that goes on is ended, what it did is kept, and the agent goes on with this.
     Steer,
@@ -124,7 +112,6 @@ pub(crate) struct RunLimits {
     pub(crate) wall: Option<Duration>,
     /// When the agent said nothing for so long.
     pub(crate) silent: Option<Duration>,
-    /// Limit on the tokens used.
     pub(crate) tokens: Option<u64>,
     /// Limit on the cost, in billionths of a US dollar.
     pub(crate) nano_usd: Option<u64>,
@@ -138,7 +125,6 @@ pub(crate) enum Permissions {
     Ask,
     /// It is allowed, each time.
     Allow,
-    /// It is refused.
     Refuse,
 }
 

@@ -33,40 +33,29 @@ pub(crate) enum RunEvent {
         id: String,
         /// The tool's.
         name: String,
-        /// Human-readable text.
         title: String,
-        /// What it does.
         class: ToolClass,
-        /// What it is given.
         input: Value,
     },
-    /// A tool result.
     ToolResult {
         /// The call.
         id: String,
-        /// What it said.
         output: String,
-        /// How it ended.
         outcome: Outcome,
     },
     /// The agent waits for an answer from people.
     Interaction {
-        /// To be answered by.
         id: InteractionId,
-        /// What it wants.
         title: String,
         /// The tool call that it is about.
         call: Option<String>,
-        /// What can be said to it.
         options: Vec<Choice>,
     },
     /// The agent no longer waits.
     Answered {
-        /// Which.
         id: InteractionId,
         /// What was chosen; nothing where nobody said anything and the run went on or ended without.
         option: Option<String>,
-        /// Who.
         by: String,
     },
     /// What was used so far in this run.
@@ -81,23 +70,18 @@ pub(crate) const NOT_COMMITTED: &str = "not-committed";
 /// A run began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Started {
-    /// The session.
     pub(crate) session: SessionId,
     /// What the outside world calls it.
     pub(crate) conversation: ConversationId,
-    /// Where the conversation id came from.
     pub(crate) named_by: NameSource,
     /// What the agent calls it.
     pub(crate) native: Option<NativeId>,
-    /// The turn.
     pub(crate) turn: TurnId,
     /// The trace of the turn: that of whoever asked, where they were traced.
     pub(crate) trace: TraceId,
-    /// Both keys, where there are some.
     pub(crate) keys: Option<Keys>,
     /// Whether the agent's own session had more than is committed, so that it began another one.
     pub(crate) diverged: bool,
-    /// Time of the change.
     pub(crate) at: Timestamp,
 }
 
@@ -106,24 +90,17 @@ pub(crate) struct Started {
 pub(crate) struct Choice {
     /// Id to answer with.
     pub(crate) id: String,
-    /// Human-readable text.
     pub(crate) name: String,
-    /// What it does.
     pub(crate) kind: ChoiceKind,
 }
 
 /// What an answer does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChoiceKind {
-    /// Allows it this once.
     AllowOnce,
-    /// Allows it from now on.
     AllowAlways,
-    /// Refuses it this once.
     RefuseOnce,
-    /// Refuses it from now on.
     RefuseAlways,
-    /// Neither.
     Other,
 }
 
@@ -143,7 +120,6 @@ impl ChoiceKind {
 /// What was used in a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// The tokens.
     pub(crate) tokens: Tokens,
     /// The model, where it is told.
     pub(crate) model: Option<String>,
@@ -154,13 +130,10 @@ pub(crate) struct Usage {
 /// A run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finished {
-    /// How.
     pub(crate) status: Status,
     /// What the agent said last: its answer.
     pub(crate) text: String,
-    /// Usage.
     pub(crate) usage: Usage,
-    /// What went wrong.
     pub(crate) error: Option<RunError>,
 }
 
@@ -169,11 +142,8 @@ pub(crate) struct Finished {
 pub(crate) enum Status {
     /// The agent came to its stop.
     Done,
-    /// Somebody cancelled it.
     Cancelled,
-    /// A limit was reached.
     Limit,
-    /// It failed.
     Failed,
 }
 

@@ -15,16 +15,13 @@ const BYTES_MOST: usize = 8 << 20;
 /// One event, with its place in the run from 1.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Numbered {
-    /// Its place.
     pub(crate) number: u64,
-    /// What happened.
     pub(crate) event: Arc<RunEvent>,
 }
 
 /// What somebody who follows a run is told next.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Next {
-    /// An event.
     Event(Numbered),
     /// So many events are kept no more: the ledger has what they said.
     Cut(u64),
@@ -44,7 +41,6 @@ struct Kept {
     /// How many are kept no more.
     cut: u64,
     bytes: usize,
-    /// How many follow.
     readers: usize,
 }
 
@@ -91,7 +87,6 @@ impl Log {
         }
     }
 
-    /// How many follow.
     pub(crate) fn readers(&self) -> usize {
         self.kept().readers
     }
@@ -191,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_comes_late_is_told_everything_in_order() {
+    async fn whoever_comes_late_gets_everything_in_order() {
         let log = Log::new();
         log.push(text("a"));
         let early = tokio::spawn(all(log.follow(0)));
@@ -209,14 +204,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_kept_is_bounded_and_the_gap_is_told() {
+    async fn what_is_kept_is_bounded_and_the_gap_is_reported() {
         let log = Log::new();
         (0..EVENTS_MOST + 10).for_each(|n| log.push(text(&n.to_string())));
         log.push(finished());
-        let told = all(log.follow(0)).await;
-        assert!(matches!(&told[0], Next::Event(first) if *first.event == text("0")));
-        assert_eq!(told[1], Next::Cut(11));
-        assert!(matches!(&told[2], Next::Event(e) if e.number == 13 && *e.event == text("12")));
-        assert_eq!(told.len(), EVENTS_MOST + 1);
+        let events = all(log.follow(0)).await;
+        assert!(matches!(&events[0], Next::Event(first) if *first.event == text("0")));
+        assert_eq!(events[1], Next::Cut(11));
+        assert!(matches!(&events[2], Next::Event(e) if e.number == 13 && *e.event == text("12")));
+        assert_eq!(events.len(), EVENTS_MOST + 1);
     }
 }

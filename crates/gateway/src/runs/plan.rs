@@ -21,9 +21,7 @@ const FOREIGN: [&str; 4] = [PARENT, "TRACESTATE", "BAGGAGE", TRACED];
 /// Which way an agent speaks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Way {
-    /// By the protocol.
     Protocol,
-    /// By its own headless mode.
     Headless(&'static HeadlessSpec),
 }
 
@@ -34,7 +32,6 @@ pub(crate) struct Plan {
     pub(crate) way: Way,
     pub(crate) program: PathBuf,
     pub(crate) cwd: PathBuf,
-    /// What the agent is told, block by block.
     pub(crate) blocks: Vec<String>,
 }
 
@@ -110,14 +107,14 @@ fn way(settings: &RunSettings, agent: &RunAgent, spec: &'static RunSpec) -> (Way
 }
 
 /// The directory of a run: the one that is asked for, if it lies in one that the operator named; else the first of those.
-fn within(settings: &RunSettings, asked: Option<&Path>) -> Result<PathBuf, Problem> {
+fn within(settings: &RunSettings, cwd: Option<&Path>) -> Result<PathBuf, Problem> {
     let rule = "must be an existing directory inside one that `siglum serve --workdir` allows";
-    let Some(asked) = asked else {
+    let Some(cwd) = cwd else {
         let first = settings.workdirs.first().cloned();
         return first.ok_or_else(|| Problem::invalid("cwd", rule));
     };
     // Where it leads to counts, and not what it is called.
-    let real = std::fs::canonicalize(asked).ok().filter(|dir| dir.is_dir());
+    let real = std::fs::canonicalize(cwd).ok().filter(|dir| dir.is_dir());
     let inside = |dir: &PathBuf| {
         settings
             .workdirs
@@ -130,7 +127,7 @@ fn within(settings: &RunSettings, asked: Option<&Path>) -> Result<PathBuf, Probl
 
 /// What the agent is told: one message as it is, several with who said them.
 pub(crate) fn blocks(prompt: &[PromptMessage]) -> Result<Vec<String>, Problem> {
-    let is_blank = |said: &PromptMessage| said.text.trim().is_empty();
+    let is_blank = |message: &PromptMessage| message.text.trim().is_empty();
     if prompt.is_empty() || prompt.iter().all(is_blank) {
         return Err(Problem::invalid(
             "messages",
@@ -140,13 +137,13 @@ pub(crate) fn blocks(prompt: &[PromptMessage]) -> Result<Vec<String>, Problem> {
     if let [only] = prompt {
         return Ok(vec![only.text.clone()]);
     }
-    let block = |said: &PromptMessage| {
-        let who = match said.role {
+    let block = |message: &PromptMessage| {
+        let who = match message.role {
             Speaker::System => "System",
             Speaker::User => "User",
             Speaker::Assistant => "Assistant",
         };
-        format!("{who}:\n{}", said.text)
+        format!("{who}:\n{}", message.text)
     };
     Ok(prompt.iter().map(block).collect())
 }
@@ -207,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_said_reaches_the_agent() {
+    fn every_message_reaches_the_agent() {
         let one = blocks(&[prompt_message(Speaker::User, "hello")]).unwrap();
         assert_eq!(one, ["hello"]);
         let all = blocks(&[

@@ -20,7 +20,7 @@ const TAIL_MOST: usize = 4 << 10;
 /// How long is waited for the last words of a process that is gone.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// What of it is told.
-const TOLD_MOST: usize = 600;
+const TEXT_MOST: usize = 600;
 
 /// How a process is started.
 pub(crate) struct Start<'a> {
@@ -35,7 +35,7 @@ pub(crate) struct Start<'a> {
 pub(crate) struct Process {
     pid: u32,
     _child: Child,
-    said: Arc<Tail>,
+    tail: Arc<Tail>,
     listening: Option<JoinHandle<()>>,
     _over: Over,
 }
@@ -62,13 +62,13 @@ impl Process {
         let gone = || std::io::Error::other("the process has no pipes");
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let (stdin, stdout) = (stdin.ok_or_else(gone)?, stdout.ok_or_else(gone)?);
-        let said = Arc::new(Tail::default());
+        let tail = Arc::new(Tail::default());
         let listening = child.stderr.take();
-        let listening = listening.map(|stderr| tokio::spawn(listen(stderr, Arc::clone(&said))));
+        let listening = listening.map(|stderr| tokio::spawn(listen(stderr, Arc::clone(&tail))));
         let process = Self {
             pid: child.id().ok_or_else(gone)?,
             _child: child,
-            said,
+            tail,
             listening,
             _over: start.over,
         };
@@ -90,7 +90,7 @@ impl Process {
 
     /// What it wrote last that nobody asked for, redacted.
     pub(crate) fn stderr_tail(&self) -> Arc<Tail> {
-        Arc::clone(&self.said)
+        Arc::clone(&self.tail)
     }
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct Tail(Mutex<VecDeque<String>>, AtomicBool);
 impl Tail {
     /// Takes a line.
     pub(crate) fn take(&self, line: &str) {
-        let line: String = line.chars().take(TOLD_MOST).collect();
+        let line: String = line.chars().take(TEXT_MOST).collect();
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.push_back(Redactor::shared().redact(&line).into_string());
         while lines.iter().map(String::len).sum::<usize>() > TAIL_MOST {
@@ -128,7 +128,7 @@ impl Tail {
     /// A text, and behind it the last of what the process wrote.
     pub(crate) fn after(&self, text: &str) -> String {
         match self.last_lines() {
-            Some(said) => format!("{text} (it wrote: {said})"),
+            Some(lines) => format!("{text} (it wrote: {lines})"),
             None => text.to_owned(),
         }
     }
@@ -141,20 +141,20 @@ impl Tail {
             let line = line.trim().to_owned();
             (!line.is_empty()).then_some(line)
         };
-        let mut told: Vec<String> = lines.iter().rev().filter_map(plain).take(3).collect();
-        told.reverse();
-        let told: String = told.join(" / ").chars().take(TOLD_MOST).collect();
-        (!told.is_empty()).then_some(told)
+        let mut last: Vec<String> = lines.iter().rev().filter_map(plain).take(3).collect();
+        last.reverse();
+        let text: String = last.join(" / ").chars().take(TEXT_MOST).collect();
+        (!text.is_empty()).then_some(text)
     }
 }
 
-async fn listen(from: impl AsyncRead + Unpin, said: Arc<Tail>) {
+async fn listen(from: impl AsyncRead + Unpin, tail: Arc<Tail>) {
     let mut lines = BufReader::new(from);
     let mut line = Vec::new();
     loop {
         line.clear();
         match bounded_line(&mut lines, &mut line, 64 << 10).await {
-            Ok(true) => said.take(&String::from_utf8_lossy(&line)),
+            Ok(true) => tail.take(&String::from_utf8_lossy(&line)),
             _ => return,
         }
     }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_an_agent_has_no_secrets_and_is_short() {
+    fn what_an_agent_wrote_is_shown_short_and_without_secrets() {
         let tail = Tail::default();
         tail.take(&format!(
             "token=ghp_{}",
@@ -209,8 +209,8 @@ mod tests {
         ));
         (0..100).for_each(|n| tail.take(&format!("line {n} {}", "x".repeat(200))));
         tail.take("the end");
-        let told = tail.last_lines().unwrap();
-        assert!(told.len() <= TOLD_MOST && told.ends_with("the end") || told.len() == TOLD_MOST);
-        assert!(!told.contains("9fK2mQ"));
+        let text = tail.last_lines().unwrap();
+        assert!(text.len() <= TEXT_MOST && text.ends_with("the end") || text.len() == TEXT_MOST);
+        assert!(!text.contains("9fK2mQ"));
     }
 }

@@ -12,13 +12,13 @@ use super::scribe::Scribe;
 
 /// What came of each turn of a recorded conversation.
 struct Turn {
-    said: Vec<Observation>,
+    observations: Vec<Observation>,
     output: u64,
 }
 
 impl Turn {
     fn messages(&self) -> Vec<String> {
-        let own = self.said.iter().filter(|o| o.subagent.is_none());
+        let own = self.observations.iter().filter(|o| o.subagent.is_none());
         let text = |o: &Observation| match &o.fact {
             Fact::Message { text, .. } => text.text().map(str::to_owned),
             _ => None,
@@ -30,7 +30,7 @@ impl Turn {
 
     /// The calls that returned, with how they ended.
     fn calls(&self) -> Vec<(ToolClass, Outcome)> {
-        let returned = self.said.iter().filter_map(|o| match &o.fact {
+        let returned = self.observations.iter().filter_map(|o| match &o.fact {
             Fact::ToolEnded { class, outcome, .. } => Some((*class, *outcome)),
             _ => None,
         });
@@ -46,7 +46,7 @@ fn played(agent: &str, version: &str, name: &str) -> Vec<Turn> {
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
     let spec = run_spec(agent).unwrap();
-    let (mut turns, mut scribe, mut asked) = (Vec::new(), None, Value::Null);
+    let (mut turns, mut scribe, mut prompt_id) = (Vec::new(), None, Value::Null);
     for line in lines {
         let (from, line) = (&line["from"], &line["line"]);
         if from == "client" && line["method"] == "session/prompt" {
@@ -56,7 +56,7 @@ fn played(agent: &str, version: &str, name: &str) -> Vec<Turn> {
             } else {
                 Blank::Never
             };
-            asked = line["id"].clone();
+            prompt_id = line["id"].clone();
             let prefix = format!("t{}", turns.len());
             scribe = Some(Scribe::new(spec, prefix, native, first, None));
             continue;
@@ -67,14 +67,14 @@ fn played(agent: &str, version: &str, name: &str) -> Vec<Turn> {
         if line["method"] == "session/update" {
             scribe_now.hear(&line["params"]);
         } else if line["method"] == "session/request_permission" {
-            scribe_now.asked_about(&line["params"]["toolCall"]);
-        } else if from == "agent" && line["id"] == asked && line["method"].is_null() {
+            scribe_now.announce_call(&line["params"]["toolCall"]);
+        } else if from == "agent" && line["id"] == prompt_id && line["method"].is_null() {
             let mut scribe = scribe.take().unwrap();
             scribe.answered(&line["result"]);
             scribe.end();
             let now = Timestamp::from_seconds(1_800_000_000);
             turns.push(Turn {
-                said: scribe.take_observations(now),
+                observations: scribe.take_observations(now),
                 output: scribe.usage(now).tokens.output,
             });
         }
@@ -131,10 +131,10 @@ fn of_two_calls_at_once_one_fails() {
 }
 
 #[test]
-fn what_is_asked_about_is_one_call() {
+fn a_permission_request_and_its_call_are_one() {
     for (agent, version) in [AGENTS[0], AGENTS[1], AGENTS[2]] {
         let turns = played(agent, version, "asked");
-        let started = turns[0].said.iter();
+        let started = turns[0].observations.iter();
         let started = started.filter(|o| matches!(o.fact, Fact::ToolStarted { .. }));
         let mut names: Vec<&str> = started.map(|o| o.event.as_str()).collect();
         let all = names.len();
@@ -148,8 +148,8 @@ fn what_is_asked_about_is_one_call() {
 #[test]
 fn a_sub_agent_has_its_own_name_and_its_call() {
     let turns = played("claude-code", "0.101.0", "subagent");
-    let said = &turns[0].said;
-    let started: Vec<_> = said
+    let observations = &turns[0].observations;
+    let started: Vec<_> = observations
         .iter()
         .filter_map(|o| match &o.fact {
             Fact::SubagentStarted { agent_type, call } => Some((o, agent_type, call)),
@@ -157,7 +157,7 @@ fn a_sub_agent_has_its_own_name_and_its_call() {
         })
         .collect();
     let [(begun, kind, call)] = &started[..] else {
-        panic!("one sub-agent: {said:#?}");
+        panic!("one sub-agent: {observations:#?}");
     };
     assert_eq!(kind.as_str(), "general-purpose");
     assert!(
@@ -170,13 +170,13 @@ fn a_sub_agent_has_its_own_name_and_its_call() {
         "the agent's own name for it: {id}"
     );
     let inside = |o: &&Observation| o.subagent.as_deref() == Some(id);
-    let inner = said.iter().filter(inside);
+    let inner = observations.iter().filter(inside);
     let ended = inner
         .clone()
         .filter(|o| matches!(o.fact, Fact::ToolEnded { .. }));
     assert_eq!(ended.count(), 2);
     let stopped = inner.filter(|o| matches!(o.fact, Fact::SubagentStopped { .. }));
     assert_eq!(stopped.count(), 1);
-    let last = said.last().unwrap();
+    let last = observations.last().unwrap();
     assert!(matches!(last.fact, Fact::Message { .. }) && last.subagent.is_none());
 }

@@ -22,17 +22,14 @@ impl Running {
         &self.started
     }
 
-    /// The session.
     pub(crate) fn session(&self) -> SessionId {
         self.started.session
     }
 
-    /// The turn.
     pub(crate) fn turn(&self) -> TurnId {
         self.started.turn
     }
 
-    /// The agent.
     pub(crate) const fn agent(&self) -> &AgentName {
         &self.agent
     }

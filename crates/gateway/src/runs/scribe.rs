@@ -30,10 +30,10 @@ pub(crate) struct Scribe {
     helpers: BTreeMap<String, String>,
     counted: u32,
     calls: Vec<Call>,
-    told: HashMap<String, CallProgress>,
+    progress: HashMap<String, CallProgress>,
     /// Says that the first chunk of the process is to come.
     first: Blank,
-    said: Vec<Event>,
+    turn_events: Vec<Event>,
     events: Vec<RunEvent>,
     pub(crate) model: Option<String>,
     tokens: Tokens,
@@ -84,9 +84,9 @@ impl Scribe {
             helpers: BTreeMap::new(),
             counted: 0,
             calls: Vec::new(),
-            told: HashMap::new(),
+            progress: HashMap::new(),
             first,
-            said: Vec::new(),
+            turn_events: Vec::new(),
             events: Vec::new(),
             model,
             tokens: Tokens::default(),
@@ -214,7 +214,7 @@ impl Scribe {
             Some(parent) => {
                 let helper = self.helper(&parent);
                 let event = Event::message(&message.key, &text).in_subagent(&helper);
-                self.said.push(event);
+                self.turn_events.push(event);
             }
             None => {
                 self.last = Redactor::shared().redact(&text).into_string();
@@ -231,7 +231,7 @@ impl Scribe {
             if let Some(model) = &self.model {
                 event = event.model(model);
             }
-            self.said.push(event);
+            self.turn_events.push(event);
         }
     }
 
@@ -246,7 +246,7 @@ impl Scribe {
             Some(at) => at,
             None => {
                 self.calls.push(Call::new(&id));
-                self.told.insert(id.clone(), CallProgress::Nothing(0));
+                self.progress.insert(id.clone(), CallProgress::Nothing(0));
                 self.calls.len() - 1
             }
         };
@@ -263,14 +263,14 @@ impl Scribe {
     fn name_call(&self, id: &str, begins: bool) -> String {
         let plain = |b: char| if b.is_ascii_graphic() { b } else { '-' };
         let mut name: String = id.chars().map(plain).take(128).collect();
-        if begins && self.told.get(&name) == Some(&CallProgress::End) {
+        if begins && self.progress.get(&name) == Some(&CallProgress::End) {
             name = format!("{name}.{}", self.calls.len());
         }
         name
     }
 
     /// Says that a call of this name is about to be made, since somebody is asked about it.
-    pub(crate) fn asked_about(&mut self, call: &Value) -> Option<String> {
+    pub(crate) fn announce_call(&mut self, call: &Value) -> Option<String> {
         self.tool(call);
         let id = self.name_call(call["toolCallId"].as_str()?, false);
         let at = self.calls.iter().position(|call| call.id == id)?;
@@ -287,7 +287,7 @@ impl Scribe {
 
     fn tell_start(&mut self, at: usize) {
         let call = &self.calls[at];
-        if !matches!(self.told.get(&call.id), Some(CallProgress::Nothing(_))) {
+        if !matches!(self.progress.get(&call.id), Some(CallProgress::Nothing(_))) {
             return;
         }
         let (name, class, input) = (call.name(), call.class(), call.input());
@@ -295,7 +295,7 @@ impl Scribe {
         let given = cut(input.to_string());
         let clean = redact(&given);
         let event = Event::tool_call(&call.id, &name, &given).class(class);
-        let told = RunEvent::ToolCall {
+        let run_event = RunEvent::ToolCall {
             id: call.id.clone(),
             name: redact(&name),
             title: redact(&call.title()),
@@ -303,16 +303,16 @@ impl Scribe {
             input: serde_json::from_str(&clean).unwrap_or(Value::String(clean)),
         };
         let parent = call.parent.clone();
-        self.told.insert(call.id.clone(), CallProgress::Start);
+        self.progress.insert(call.id.clone(), CallProgress::Start);
         self.let_go(0);
         let event = self.inside(event, parent.as_deref());
-        self.said.push(event);
-        self.events.push(told);
+        self.turn_events.push(event);
+        self.events.push(run_event);
     }
 
     fn tell_end(&mut self, at: usize) {
         let call = &self.calls[at];
-        if self.told.get(&call.id) != Some(&CallProgress::Start) {
+        if self.progress.get(&call.id) != Some(&CallProgress::Start) {
             return;
         }
         let (output, outcome) = (call.output(), call.outcome());
@@ -320,14 +320,14 @@ impl Scribe {
         let event = event.class(call.class()).outcome(outcome);
         let (id, parent) = (call.id.clone(), call.parent.clone());
         let output = Redactor::shared().redact(&output).into_string();
-        self.told.insert(id.clone(), CallProgress::End);
+        self.progress.insert(id.clone(), CallProgress::End);
         let event = self.inside(event, parent.as_deref());
         self.events.push(RunEvent::ToolResult {
             id,
             output,
             outcome,
         });
-        self.said.push(event);
+        self.turn_events.push(event);
     }
 
     /// The event, in the sub-agent that a call started.
@@ -346,16 +346,16 @@ impl Scribe {
         let call = self.calls.iter().find(|call| call.id == parent);
         let (id, kind) = call.map_or((parent, ""), Call::helper);
         let (id, event) = (id.to_owned(), Event::subagent_started(id, kind, parent));
-        self.said.push(event);
+        self.turn_events.push(event);
         self.helpers.insert(parent.to_owned(), id.clone());
         id
     }
 
     /// The calls that have no result.
     pub(crate) fn open_calls(&self) -> usize {
-        self.told
+        self.progress
             .values()
-            .filter(|told| **told == CallProgress::Start)
+            .filter(|progress| **progress == CallProgress::Start)
             .count()
     }
 
@@ -422,14 +422,14 @@ impl Scribe {
     pub(crate) fn usage(&self, now: Timestamp) -> Usage {
         let priced = Prices::built_in().cost(self.model.as_deref(), now, self.tokens);
         let is_priced = self.tokens != Tokens::default() && priced.is_whole();
-        let told = self
+        let reported = self
             .cost
             .map(|(before, now)| now.saturating_sub(before))
             .filter(|c| *c > 0);
         Usage {
             tokens: self.tokens,
             model: self.model.clone(),
-            nano_usd: is_priced.then(|| priced.known.saturating()).or(told),
+            nano_usd: is_priced.then(|| priced.known.saturating()).or(reported),
         }
     }
 
@@ -442,9 +442,9 @@ impl Scribe {
     pub(crate) fn start_silent_calls(&mut self) {
         for at in 0..self.calls.len() {
             let id = self.calls[at].id.clone();
-            match self.told.get(&id) {
+            match self.progress.get(&id) {
                 Some(CallProgress::Nothing(0)) => {
-                    self.told.insert(id, CallProgress::Nothing(1));
+                    self.progress.insert(id, CallProgress::Nothing(1));
                 }
                 Some(CallProgress::Nothing(_)) => self.tell_start(at),
                 _ => {}
@@ -461,7 +461,7 @@ impl Scribe {
         }
         // The agent comes to its stop when all of them have.
         for id in std::mem::take(&mut self.helpers).into_values() {
-            self.said.push(Event::subagent_stopped(&id));
+            self.turn_events.push(Event::subagent_stopped(&id));
         }
         if self.tokens != Tokens::default() && self.whole.is_empty() {
             let key = format!("{}.usage", self.prefix);
@@ -477,14 +477,14 @@ impl Scribe {
             if self.tokens != Tokens::default() {
                 event = event.usage(self.tokens);
             }
-            self.said.push(event);
+            self.turn_events.push(event);
         }
     }
 
     /// What is to be stored, since it was asked last.
     pub(crate) fn take_observations(&mut self, now: Timestamp) -> Vec<Observation> {
-        let said = std::mem::take(&mut self.said);
-        said.into_iter().map(|event| event.observed(now)).collect()
+        let taken = std::mem::take(&mut self.turn_events);
+        taken.into_iter().map(|event| event.observed(now)).collect()
     }
 
     /// What is to be told, since it was asked last.

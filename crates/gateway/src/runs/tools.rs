@@ -25,7 +25,6 @@ pub(crate) struct Call {
     pub(crate) parent: Option<String>,
     /// The sub-agent that it started, by the agent's own name for it.
     helper: Option<String>,
-    /// Somebody refused it.
     pub(crate) refused: bool,
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct Words {
     /// The line that is not at its end.
     line: String,
     /// What was told of it.
-    told: String,
+    sent: String,
 }
 
 impl Words {
@@ -24,7 +24,7 @@ impl Words {
             let rest = self.line.split_off(end + 1);
             let line = std::mem::replace(&mut self.line, rest);
             out.push_str(&self.tell(&line));
-            self.told.clear();
+            self.sent.clear();
         }
         let whole = self.line.rfind(char::is_whitespace).map_or(0, |at| {
             at + self.line[at..].chars().next().map_or(1, char::len_utf8)
@@ -42,7 +42,7 @@ impl Words {
     pub(crate) fn end(&mut self) -> String {
         let line = std::mem::take(&mut self.line);
         let out = self.tell(&line);
-        self.told.clear();
+        self.sent.clear();
         out
     }
 
@@ -51,12 +51,12 @@ impl Words {
         let redacted = Redactor::shared().redact(part).into_string();
         let same = redacted
             .char_indices()
-            .zip(self.told.chars())
+            .zip(self.sent.chars())
             .take_while(|((_, a), b)| a == b)
             .last()
             .map_or(0, |((at, c), _)| at + c.len_utf8());
         let more = redacted[same..].to_owned();
-        self.told = redacted;
+        self.sent = redacted;
         more
     }
 }
@@ -67,13 +67,13 @@ mod tests {
 
     fn check(parts: &[&str], expected: &[&str]) {
         let mut words = Words::default();
-        let mut told: Vec<String> = parts.iter().map(|part| words.more(part)).collect();
-        told.push(words.end());
-        assert_eq!(told, expected);
+        let mut sent: Vec<String> = parts.iter().map(|part| words.more(part)).collect();
+        sent.push(words.end());
+        assert_eq!(sent, expected);
     }
 
     #[test]
-    fn words_are_told_when_they_are_whole() {
+    fn words_are_sent_when_they_are_whole() {
         check(
             &["Hel", "lo wor", "ld\nnext", " ", "é\u{a0}ü"],
             &["", "Hello ", "world\n", "next ", "é\u{a0}", "ü"],
@@ -81,19 +81,19 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_comes_in_parts_is_not_told() {
+    fn a_secret_that_comes_in_parts_is_not_sent() {
         let secret = format!("ghp_{}", "9fK2mQ7xLr4TzW8bNc3VhY6pDs1GjE5uRaXk");
         for at in 1..secret.len() {
             let mut words = Words::default();
             let (head, tail) = secret.split_at(at);
-            let mut told = words.more(&format!("it is {head}"));
-            told.push_str(&words.more(tail));
-            told.push_str(&words.more(" indeed"));
-            told.push_str(&words.end());
-            assert!(!told.contains("9fK2mQ"), "{told}");
+            let mut sent = words.more(&format!("it is {head}"));
+            sent.push_str(&words.more(tail));
+            sent.push_str(&words.more(" indeed"));
+            sent.push_str(&words.end());
+            assert!(!sent.contains("9fK2mQ"), "{sent}");
             assert!(
-                told.starts_with("it is ") && told.ends_with(" indeed"),
-                "{told}"
+                sent.starts_with("it is ") && sent.ends_with(" indeed"),
+                "{sent}"
             );
         }
     }

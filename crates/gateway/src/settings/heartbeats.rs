@@ -7,7 +7,6 @@ use siglum_engine::driven::heartbeat::{Address, Definition, Reach, Target};
 /// What the operator says of heartbeats. Programs are named here and nowhere else.
 #[derive(Debug, Clone, Default)]
 pub struct HeartbeatSettings {
-    /// Those of the configuration.
     pub configured: Vec<Configured>,
     /// Whose configuration that is, such as that of a machine.
     pub by: String,
@@ -37,7 +36,6 @@ impl HeartbeatSettings {
 /// A heartbeat of the configuration.
 #[derive(Debug, Clone)]
 pub struct Configured {
-    /// What it is.
     pub definition: Definition,
     /// The program that answers go to, with its arguments, where its target is `command`.
     pub command: Vec<String>,

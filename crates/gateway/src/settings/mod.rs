@@ -23,15 +23,11 @@ pub struct Settings {
     /// Listen on an address that others can reach, though what is sent there is not encrypted: something before this
     /// program does that.
     pub plain: bool,
-    /// Where the sessions are.
     pub store: Store,
-    /// How much of everything.
     pub limits: Limits,
     /// What contexts have of the ones before them.
     pub policy: Policy,
-    /// What is run on a schedule.
     pub heartbeats: HeartbeatSettings,
-    /// Which agents may be run, and where.
     pub runs: RunSettings,
     /// Pages of these origins may ask, and no others.
     pub origins: Vec<Origin>,

@@ -11,13 +11,11 @@ use siglum_domain::{AgentName, SessionId};
 /// What may be run. Nothing, unless the operator says so.
 #[derive(Debug, Clone)]
 pub struct RunSettings {
-    /// The agents.
     pub agents: Vec<RunAgent>,
     /// A run works in one of these directories, or within one.
     pub workdirs: Vec<PathBuf>,
     /// The directories in which programs are looked up.
     pub programs: Vec<PathBuf>,
-    /// What the process of an agent is handed.
     pub handing: Handing,
     /// The longest that a run may take.
     pub wall: Duration,
@@ -47,7 +45,6 @@ impl Default for RunSettings {
 /// An agent that may be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunAgent {
-    /// Its name.
     pub name: AgentName,
     /// The program that speaks the Agent Client Protocol for it, or the agent itself if it has a headless mode that is
     /// known; where it is not to be looked up.

@@ -92,8 +92,8 @@ impl From<Refusal> for Failed {
 async fn export(app: &App, signal: Signal, request: Http) -> Response {
     let (mut parts, body) = request.into_parts();
     if !is_grpc(&parts.headers) {
-        let told = "send gRPC, with `content-type: application/grpc`";
-        return Problem::media_type_is(told).into_response();
+        let detail = "send gRPC, with `content-type: application/grpc`";
+        return Problem::media_type_is(detail).into_response();
     }
     match answer(app, signal, &mut parts, body).await {
         Ok(message) => replied(&message),

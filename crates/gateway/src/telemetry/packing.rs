@@ -8,16 +8,13 @@ use axum::http::{HeaderMap, header};
 /// How a body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packing {
-    /// Not at all.
     Plain,
-    /// With gzip.
     Gzip,
 }
 
 /// Why a body could not be unpacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unpackable {
-    /// It is larger than it may be.
     TooLarge,
     /// It is not what it is said to be.
     Malformed,

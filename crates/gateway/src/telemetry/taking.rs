@@ -16,13 +16,9 @@ const LATER: u64 = 5;
 
 /// What was sent.
 pub(crate) struct Request {
-    /// Of what kind.
     pub(crate) signal: Signal,
-    /// In which form.
     pub(crate) encoding: Encoding,
-    /// How it is compressed.
     pub(crate) packing: Packing,
-    /// The bytes.
     pub(crate) bytes: Bytes,
 }
 
@@ -30,7 +26,6 @@ pub(crate) struct Request {
 pub(crate) enum Refusal {
     /// It cannot be read. What is wrong, without a word of what was sent.
     Unreadable(String),
-    /// Anything else.
     Problem(Problem),
 }
 

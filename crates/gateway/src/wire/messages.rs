@@ -53,8 +53,8 @@ pub(crate) enum IfBusy {
 }
 
 impl From<IfBusy> for runs::IfBusy {
-    fn from(told: IfBusy) -> Self {
-        match told {
+    fn from(if_busy: IfBusy) -> Self {
+        match if_busy {
             IfBusy::Refuse => Self::Refuse,
             IfBusy::Queue => Self::Queue,
             IfBusy::Steer => Self::Steer,
@@ -76,8 +76,8 @@ pub(crate) enum PermissionMode {
 }
 
 impl From<PermissionMode> for Permissions {
-    fn from(told: PermissionMode) -> Self {
-        match told {
+    fn from(mode: PermissionMode) -> Self {
+        match mode {
             PermissionMode::Ask => Self::Ask,
             PermissionMode::Allow => Self::Allow,
             PermissionMode::Refuse => Self::Refuse,

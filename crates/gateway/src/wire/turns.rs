@@ -272,14 +272,14 @@ impl TurnEvent {
 }
 
 /// The events of a request as what was observed at `now`.
-pub(crate) fn observed(said: &[TurnEvent], now: Timestamp) -> Result<Vec<Observation>, Problem> {
+pub(crate) fn observed(events: &[TurnEvent], now: Timestamp) -> Result<Vec<Observation>, Problem> {
     let one = |(at, event): (usize, &TurnEvent)| {
         let event = event
             .checked()
             .map_err(|p| p.within(&format!("events.{at}")))?;
         Ok(event.observed(now))
     };
-    said.iter().enumerate().map(one).collect()
+    events.iter().enumerate().map(one).collect()
 }
 
 /// Requests the lease of a session.

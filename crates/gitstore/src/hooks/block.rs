@@ -125,7 +125,7 @@ siglum_has_note && siglum_is_kept "${GIT_DIR:-.git}/COMMIT_EDITMSG" || return 1
 /// Whether the hook after an amend by this git process told all of it, or noted that it landed. Told: the mark is there
 /// ([`super::AMENDS`]) and HEAD did not move since. Noted: the note has another time than the message by then, but not
 /// that of one which is looked at by the program in any case, long before git's settings were written.
-const IS_TOLD: &str = r#"siglum_is_told() {
+const IS_RECORDED: &str = r#"siglum_is_told() {
 [ "$1" = amend ] || return 1
 if siglum_has_note; then
 siglum_is_kept "${GIT_DIR:-.git}/COMMIT_EDITMSG" && return 1
@@ -156,7 +156,7 @@ fn spared(hook: &str) -> (String, &'static str) {
             "siglum_notes_run || siglum_lands; then :; elif ",
         ),
         "post-rewrite" => (
-            [HAS_NOTE, IS_KEPT, IS_TOLD].concat(),
+            [HAS_NOTE, IS_KEPT, IS_RECORDED].concat(),
             "siglum_is_told \"$1\"; then :; elif ",
         ),
         _ => (String::new(), ""),

@@ -30,9 +30,7 @@ pub enum HookCondition {
 /// One hook and how it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookState {
-    /// The name of the hook.
     pub name: &'static str,
-    /// How it stands.
     pub state: HookCondition,
 }
 

@@ -23,7 +23,6 @@ const EXECUTABLE: u32 = 0o111;
 pub enum FileChange {
     /// The file gets this content; it had the other one, or was not there.
     Write {
-        /// Which file.
         path: PathBuf,
         /// Its content until now.
         before: Option<Vec<u8>>,
@@ -32,20 +31,13 @@ pub enum FileChange {
         /// Its permissions from now on.
         mode: u32,
     },
-    /// The file goes.
     Delete {
-        /// Which file.
         path: PathBuf,
         /// Its content until now.
         before: Vec<u8>,
     },
     /// The file gets another name; nothing has that name yet.
-    Move {
-        /// Its name until now.
-        from: PathBuf,
-        /// Its name from now on.
-        to: PathBuf,
-    },
+    Move { from: PathBuf, to: PathBuf },
     /// The directory goes, if nothing is left in it.
     Leave {
         /// Which directory.

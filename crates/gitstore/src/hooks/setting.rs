@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_said_since_stays() {
+    fn what_somebody_set_since_stays() {
         let with = check("[core]\n\thooksPath = .githooks\n");
         let since = with.replace(PATH, ".husky/_");
         assert!(!leads_to_front(&since));

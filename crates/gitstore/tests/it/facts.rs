@@ -24,8 +24,8 @@ fn a_root_commit_and_one_that_is_missing() {
     let root = tree.commit("f", "1\n", message);
     let nowhere = Oid::new(NOWHERE).unwrap();
     let a_tree = tree.oid("HEAD^{tree}");
-    let asked = [nowhere.clone(), root.clone(), a_tree.clone()];
-    let facts = tree.gitstore().facts(&asked).unwrap();
+    let oids = [nowhere.clone(), root.clone(), a_tree.clone()];
+    let facts = tree.gitstore().facts(&oids).unwrap();
     assert_eq!(facts.missing, [nowhere, a_tree.clone()]);
     let known = &facts.known[0];
     assert_eq!((&known.commit, &known.tree), (&root, &a_tree));
@@ -228,8 +228,8 @@ fn equal_changes_have_equal_patch_ids() {
     let copy = tree.oid("HEAD");
     let other = tree.commit("b", "\0two", "other");
     let nowhere = Oid::new(NOWHERE).unwrap();
-    let asked = [original.clone(), nowhere, copy.clone(), binary, other];
-    let ids = tree.gitstore().patch_ids(&asked).unwrap();
+    let oids = [original.clone(), nowhere, copy.clone(), binary, other];
+    let ids = tree.gitstore().patch_ids(&oids).unwrap();
     assert_eq!((ids.len(), &ids[0].0, &ids[1].0), (4, &original, &copy));
     assert_eq!(ids[0].1, ids[1].1);
     assert_ne!(ids[2].1, ids[3].1);

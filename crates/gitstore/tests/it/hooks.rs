@@ -171,11 +171,11 @@ fn a_commit_succeeds_without_the_shim() {
     scene.tree.write("f", "1");
     scene.tree.git(&["add", "f"]);
     let output = scene.tree.try_git(&["commit", "-m", "one"], b"");
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{stderr}");
     assert!(
-        !said.contains("siglum"),
-        "a block without its program is silent: {said}"
+        !stderr.contains("siglum"),
+        "a block without its program is silent: {stderr}"
     );
 }
 

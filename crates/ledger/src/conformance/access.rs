@@ -234,8 +234,12 @@ fn replaced(shelf: &dyn Shelf) -> Outcome {
         (5, None, None),
     ] {
         let token = find_token(&mut later, n)?;
-        let told = (token.replaced_by, token.expires_at);
-        same!(told, (by.map(token_id), ends.map(at)), format!("token {n}"));
+        let found = (token.replaced_by, token.expires_at);
+        same!(
+            found,
+            (by.map(token_id), ends.map(at)),
+            format!("token {n}")
+        );
     }
     Ok(())
 }
@@ -246,8 +250,8 @@ fn used(shelf: &dyn Shelf) -> Outcome {
     let mut later = Desk::open(shelf)?;
     for (seconds, wanted) in [(30, 30), (50, 50), (40, 50)] {
         desk.write(|tx| tx.note_token_use(token_id(1), at(seconds)))?;
-        let told = find_token(&mut later, 1)?.last_used_at;
-        same!(told, Some(at(wanted)), "when a token was last used");
+        let found = find_token(&mut later, 1)?.last_used_at;
+        same!(found, Some(at(wanted)), "when a token was last used");
     }
     same!(find_token(&mut later, 2)?, token(2), "another token");
     Ok(())

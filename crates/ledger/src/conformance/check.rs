@@ -43,9 +43,7 @@ pub trait Shelf {
 /// What a check found wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The check.
     pub check: &'static str,
-    /// What is wrong, in words.
     pub reason: String,
 }
 

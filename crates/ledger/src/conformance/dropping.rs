@@ -79,8 +79,8 @@ fn attached(session: SessionId, issue: u64) -> Statement {
 fn whole(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     stock(&mut desk)?;
-    let told = desk.write(|tx| tx.drop_session(session_id(1), BY))?;
-    same!(told, None, "what pins it");
+    let reason = desk.write(|tx| tx.drop_session(session_id(1), BY))?;
+    same!(reason, None, "what pins it");
     let mut later = Desk::open(shelf)?;
     for (n, there) in [(1, false), (2, true)] {
         let session = session_id(n);
@@ -161,45 +161,45 @@ fn pinned(shelf: &dyn Shelf) -> Outcome {
         ("projection", |tx| commit_entry(tx, 1, 6).map(drop)),
     ];
     for (word, pin) in pins {
-        let told = desk.write(|tx| {
-            let mut told = None;
+        let reason = desk.write(|tx| {
+            let mut reason = None;
             let undone = tx.nested(&mut |tx| {
                 pin(tx)?;
-                told = tx.drop_session(session_id(1), BY)?;
+                reason = tx.drop_session(session_id(1), BY)?;
                 let kept =
                     tx.session(session_id(1))?.is_some() && !tx.receipts(session_id(1))?.is_empty();
                 if !kept {
-                    told = Some("a session that is gone all the same".to_owned());
+                    reason = Some("a session that is gone all the same".to_owned());
                 }
                 Err(LedgerError::Damaged("undone".to_owned()))
             });
             drop(undone);
-            Ok(told)
+            Ok(reason)
         })?;
-        same!(told.as_deref(), Some(word), "what pins it");
+        same!(reason.as_deref(), Some(word), "what pins it");
     }
     let child = SessionRecord {
         parent: Some((session_id(1), Relation::Fork)),
         ..session(4, home)
     };
     desk.write(|tx| tx.create_session(&child))?;
-    let told = desk.write(|tx| tx.drop_session(session_id(1), BY))?;
-    same!(told.as_deref(), Some("fork"), "what pins it");
-    let told = desk.write(|tx| tx.drop_session(session_id(2), "another"))?;
-    same!(told.as_deref(), Some("statement"), "what pins it");
+    let reason = desk.write(|tx| tx.drop_session(session_id(1), BY))?;
+    same!(reason.as_deref(), Some("fork"), "what pins it");
+    let reason = desk.write(|tx| tx.drop_session(session_id(2), "another"))?;
+    same!(reason.as_deref(), Some("statement"), "what pins it");
     let elsewhere = SessionRecord {
         home: LedgerId::from_uuid(uuid::Uuid::from_u128(77)),
         ..session(5, home)
     };
     desk.write(|tx| tx.create_session(&elsewhere))?;
-    let told = desk.write(|tx| tx.drop_session(session_id(5), BY))?;
-    same!(told.as_deref(), Some("replica"), "what pins it");
+    let reason = desk.write(|tx| tx.drop_session(session_id(5), BY))?;
+    same!(reason.as_deref(), Some("replica"), "what pins it");
     Ok(())
 }
 
 fn unknown(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
-    let told = desk.write(|tx| tx.drop_session(session_id(9), BY))?;
-    same!(told.as_deref(), Some("unknown"), "what is told");
+    let reason = desk.write(|tx| tx.drop_session(session_id(9), BY))?;
+    same!(reason.as_deref(), Some("unknown"), "what is told");
     Ok(())
 }

@@ -67,8 +67,8 @@ fn dense(shelf: &dyn Shelf) -> Outcome {
 fn once(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
-    let add = |desk: &mut Desk, n: u128, said: &str| {
-        desk.write(|tx| append(tx, session_id(1), n, None, &prompt("same", said)))
+    let add = |desk: &mut Desk, n: u128, text: &str| {
+        desk.write(|tx| append(tx, session_id(1), n, None, &prompt("same", text)))
     };
     same!(
         add(&mut desk, 1, "first")?,
@@ -93,10 +93,10 @@ fn once(shelf: &dyn Shelf) -> Outcome {
     let entries = desk.read(|tx| tx.entries(session_id(1), 0, 0))?;
     let rows: Vec<_> = entries.iter().map(|e| (e.sequence, e.id)).collect();
     same!(rows, [(1, entry_id(1)), (2, entry_id(4))], "the log");
-    let Fact::Prompt { text: said, .. } = &entries[0].observation.fact else {
+    let Fact::Prompt { text: first, .. } = &entries[0].observation.fact else {
         return Err(super::check::Wrong("the fact changed its kind".to_owned()));
     };
-    same!(said.text(), Some("first"), "what was said first");
+    same!(first.text(), Some("first"), "what was said first");
     Ok(())
 }
 
@@ -213,17 +213,17 @@ fn sizes(shelf: &dyn Shelf) -> Outcome {
         .into_iter()
         .map(|size| "aö\u{0}\n\"".chars().cycle().take(size).collect())
         .collect();
-    for (n, said) in (1..).zip(&texts) {
+    for (n, text) in (1..).zip(&texts) {
         let key = format!("k{n}");
-        desk.write(|tx| append(tx, session_id(1), n, None, &prompt(&key, said)))?;
+        desk.write(|tx| append(tx, session_id(1), n, None, &prompt(&key, text)))?;
     }
     let found = desk.read(|tx| tx.entries(session_id(1), 0, 0))?;
     same!(found.len(), texts.len(), "the number of entries");
-    for (entry, said) in found.iter().zip(&texts) {
-        let same = entry.observation.fact == prompt("", said).fact;
+    for (entry, text) in found.iter().zip(&texts) {
+        let same = entry.observation.fact == prompt("", text).fact;
         holds!(
             same,
-            format!("a text of {} bytes came back changed", said.len())
+            format!("a text of {} bytes came back changed", text.len())
         );
     }
     Ok(())
@@ -358,8 +358,8 @@ fn of_turn(shelf: &dyn Shelf) -> Outcome {
             (4, Some(1)),
             (5, Some(1)),
         ] {
-            let said = prompt(&format!("k{n}"), "x");
-            append(tx, session_id(1), n, turn.map(turn_id), &said)?;
+            let observation = prompt(&format!("k{n}"), "x");
+            append(tx, session_id(1), n, turn.map(turn_id), &observation)?;
         }
         append(tx, session_id(2), 9, Some(turn_id(1)), &prompt("k", "x"))
     })?;
@@ -377,13 +377,13 @@ fn of_kind(shelf: &dyn Shelf) -> Outcome {
     furnish(&mut desk)?;
     desk.write(|tx| {
         for n in 1..=5 {
-            let mut said = prompt(&format!("k{n}"), "x");
+            let mut observation = prompt(&format!("k{n}"), "x");
             if n % 2 == 0 {
-                said.fact = Fact::SessionEnded {
+                observation.fact = Fact::SessionEnded {
                     reason: "x".to_owned(),
                 };
             }
-            append(tx, session_id(1), n, None, &said)?;
+            append(tx, session_id(1), n, None, &observation)?;
         }
         append(tx, session_id(2), 9, None, &prompt("k", "x"))
     })?;

@@ -51,13 +51,13 @@ fn stock(desk: &mut Desk) -> Outcome {
     desk.write(|tx| {
         for n in [1, 2] {
             for k in [1, 2] {
-                let said = format!("said {k} in {n}");
+                let text = format!("said {k} in {n}");
                 append(
                     tx,
                     session_id(n),
                     n * 10 + k,
                     None,
-                    &prompt(&format!("k{k}"), &said),
+                    &prompt(&format!("k{k}"), &text),
                 )?;
             }
             tx.put_summary(
@@ -81,14 +81,14 @@ fn stock(desk: &mut Desk) -> Outcome {
 }
 
 fn texts(tx: &mut dyn Transaction, n: u128) -> Result<Vec<String>, LedgerError> {
-    let said = |fact: Fact| match fact {
+    let prompt_text = |fact: Fact| match fact {
         Fact::Prompt { text, .. } => text.text().map(str::to_owned),
         _ => None,
     };
     let entries = tx.entries(session_id(n), 0, 0)?;
     Ok(entries
         .into_iter()
-        .filter_map(|e| said(e.observation.fact))
+        .filter_map(|e| prompt_text(e.observation.fact))
         .collect())
 }
 
@@ -128,15 +128,15 @@ fn session(shelf: &dyn Shelf) -> Outcome {
         "texts of the session beside it"
     );
     let record = other.read(|tx| tx.session(session_id(1)))?;
-    let told = record.map(|r| (r.forgotten, r.head));
+    let state = record.map(|r| (r.forgotten, r.head));
     same!(
-        told,
+        state,
         Some((Some(Forgotten::Whole { at: at(6) }), 2)),
         "what the record says"
     );
     let record = other.read(|tx| tx.session(session_id(3)))?;
-    let told = record.and_then(|r| r.forgotten).map(Forgotten::at);
-    same!(told, Some(at(5)), "when the other one was forgotten");
+    let marked_at = record.and_then(|r| r.forgotten).map(Forgotten::at);
+    same!(marked_at, Some(at(5)), "when the other one was forgotten");
     let streams = other.read(|tx| tx.segments("", 0, 9))?;
     let streams: Vec<_> = streams.into_iter().map(|s| s.stream).collect();
     same!(
@@ -183,17 +183,17 @@ fn returns(shelf: &dyn Shelf) -> Outcome {
         ["said 1 in 2", "said 2 in 2", "old", "new"],
         "texts where older ones were"
     );
-    let told = found.2.map(|r| (r.forgotten, r.head));
+    let state = found.2.map(|r| (r.forgotten, r.head));
     same!(
-        told,
+        state,
         Some((Some(Forgotten::Parts { at: at(4) }), 4)),
         "what the record says"
     );
     desk.write(|tx| tx.forget_parts(session_id(1), at(2)))?;
     let record = desk.read(|tx| tx.session(session_id(1)))?;
-    let told = record.and_then(|r| r.forgotten);
+    let mark = record.and_then(|r| r.forgotten);
     same!(
-        told,
+        mark,
         Some(Forgotten::Parts { at: at(4) }),
         "a mark that does not go back"
     );
@@ -249,12 +249,12 @@ fn payloads(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     stock(&mut desk)?;
     let all = four(&mut desk)?;
-    let told: Vec<_> = all
+    let rows: Vec<_> = all
         .iter()
         .map(|p| (p.session, p.sequence, p.kind.as_str()))
         .collect();
     let wanted = [(1, 1), (1, 2), (2, 1), (2, 2)].map(|(n, k)| (session_id(n), k, "prompt"));
-    same!(told, wanted, "payloads");
+    same!(rows, wanted, "payloads");
     holds!(
         all[0].fact.contains("said 1 in 1"),
         "a payload is the stored fact"
@@ -296,9 +296,9 @@ fn lines(shelf: &dyn Shelf) -> Outcome {
     stock(&mut desk)?;
     let all = desk.read(|tx| tx.segments("", 0, 9))?;
     same!(all.len(), 4, "how many runs of lines there are");
-    let told: Vec<_> = all.iter().map(|s| (s.stream.as_str(), s.first)).collect();
+    let starts: Vec<_> = all.iter().map(|s| (s.stream.as_str(), s.first)).collect();
     same!(
-        told[1..],
+        starts[1..],
         [("stream-1", 50), ("stream-2", 0), ("stream-2", 50)],
         "runs of lines"
     );

@@ -50,8 +50,8 @@ fn entries(shelf: &dyn Shelf) -> Outcome {
     furnish(&mut desk)?;
     desk.write(|tx| {
         for n in 1..=3 {
-            let said = "x".repeat(if n == 2 { 5000 } else { 1 });
-            append(tx, session_id(1), n, None, &prompt(&format!("k{n}"), &said))?;
+            let text = "x".repeat(if n == 2 { 5000 } else { 1 });
+            append(tx, session_id(1), n, None, &prompt(&format!("k{n}"), &text))?;
         }
         append(tx, session_id(2), 9, None, &prompt("other", "x")).map(drop)
     })?;

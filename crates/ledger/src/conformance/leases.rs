@@ -116,23 +116,23 @@ fn looked_at(shelf: &dyn Shelf) -> Outcome {
     furnish(&mut desk)?;
     take(&mut desk, 1, "a", 0, 10)?;
     let mut other = Desk::open(shelf)?;
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let seen = std::thread::scope(|scope| {
-        let mut rival = Some(move || tell.send(take(&mut other, 1, "b", 10, 20)));
+        let mut rival = Some(move || sender.send(take(&mut other, 1, "b", 10, 20)));
         desk.write(|tx| {
             let before = tx.lease(session_id(1))?;
             if let Some(rival) = rival.take() {
                 scope.spawn(rival);
             }
             // A good store lets the rival wait, so this much time passes with it.
-            let meanwhile = told.recv_timeout(Duration::from_millis(50)).is_ok();
+            let meanwhile = receiver.recv_timeout(Duration::from_millis(50)).is_ok();
             Ok((before, tx.lease(session_id(1))?, meanwhile))
         })
     })?;
     let (before, after, meanwhile) = seen;
     holds!(!meanwhile, "a lease was taken while a writer looked at it");
     same!(after, before, "the lease at the end of the transaction");
-    let taken = told
+    let taken = receiver
         .recv()
         .map_err(|_| Wrong("the rival gave up".to_owned()))??;
     same!(taken, Some(2), "the lease after the transaction");

@@ -104,7 +104,7 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
             seen: on(7),
             parent: on(6).then(|| session_id(1)),
             links: on(8).then(|| link.clone()).into_iter().collect(),
-            order: crate::Order::Heard,
+            order: crate::Order::LastActive,
             limit: if on(5) { 2 } else { 0 },
         };
         let fits = |s: &&SessionRecord| {

@@ -220,12 +220,12 @@ fn linked(shelf: &dyn Shelf) -> Outcome {
     let mut later = Desk::open(shelf)?;
     for desk in [&mut desk, &mut later] {
         let found = desk.read(|tx| tx.sessions_of_pipeline("p"))?;
-        let told: Vec<_> = found
+        let rows: Vec<_> = found
             .iter()
             .map(|s| (s.record.id, s.summary.turns))
             .collect();
         same!(
-            told,
+            rows,
             [(session_id(1), 0), (session_id(2), 7)],
             "its sessions"
         );

@@ -49,8 +49,8 @@ fn destination(name: &str) -> Projection {
 /// What is due, as `kind`, the end of `document`, and how often it changed.
 fn due(tx: &mut dyn Transaction, name: &str) -> Result<Vec<(String, u64)>, LedgerError> {
     let found = tx.due_documents(name, 1000)?;
-    let told = |d: DueDocument| (format!("{} {}", d.kind, d.document), d.due);
-    Ok(found.into_iter().map(told).collect())
+    let pair = |d: DueDocument| (format!("{} {}", d.kind, d.document), d.due);
+    Ok(found.into_iter().map(pair).collect())
 }
 
 fn hex(id: Uuid) -> String {
@@ -490,8 +490,8 @@ fn handed(shelf: &dyn Shelf) -> Outcome {
     let fact = first.fact.clone().unwrap_or_default();
     let digest = siglum_domain::receipt::payload_digest(&salt, fact.as_bytes());
     same!(digest, first.digest, "the digest of a payload");
-    let said = prompt("k1", "said");
-    let told = (
+    let observation = prompt("k1", "said");
+    let entry = (
         &first.key,
         &first.event,
         &first.subagent,
@@ -500,14 +500,14 @@ fn handed(shelf: &dyn Shelf) -> Outcome {
         first.id,
     );
     let wanted = (
-        &said.key,
-        &said.event,
-        &said.subagent,
-        said.at,
+        &observation.key,
+        &observation.event,
+        &observation.subagent,
+        observation.at,
         Some(turn_id(1)),
         entry_id(1),
     );
-    same!(told, wanted, "an entry");
+    same!(entry, wanted, "an entry");
     same!(
         (first.kind.as_str(), first.recorded_at),
         ("prompt", at(2)),
@@ -663,7 +663,7 @@ fn replica(shelf: &dyn Shelf) -> Outcome {
         "its log"
     );
     same!(
-        later.read(|tx| tx.first_asked(session_id(9)))?,
+        later.read(|tx| tx.first_prompt(session_id(9)))?,
         Some((turn_id(9), 1)),
         "its prompt"
     );

@@ -25,8 +25,8 @@ fn replica(desk: &mut Desk) -> Outcome<Vec<ReplicaRow>> {
     furnish(desk)?;
     desk.write(|tx| {
         for n in 1..=2 {
-            let said = prompt(&format!("k{n}"), "said");
-            append(tx, session_id(1), n, None, &said)?;
+            let observation = prompt(&format!("k{n}"), "said");
+            append(tx, session_id(1), n, None, &observation)?;
         }
         Ok(())
     })?;
@@ -113,7 +113,7 @@ fn contradicted(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     let link = |issue| siglum_domain::link::Link::IssueNumber(issue);
-    let said = |sequence, issue| StatementRecord {
+    let stated = |sequence, issue| StatementRecord {
         ledger: elsewhere(),
         sequence,
         at: at(5),
@@ -126,14 +126,14 @@ fn contradicted(shelf: &dyn Shelf) -> Outcome {
     };
     desk.write(|tx| {
         for (sequence, issue) in [(4, 42), (5, 43)] {
-            tx.put_statement(&said(sequence, issue))?;
+            tx.put_statement(&stated(sequence, issue))?;
         }
         tx.drop_statement(elsewhere(), 4)?;
         tx.drop_statement(elsewhere(), 3)
     })?;
     let mut later = Desk::open(shelf)?;
     let left = later.read(|tx| tx.statements_of_ledger(elsewhere(), 0, 9))?;
-    same!(left, [said(5, 43)], "the statements that are left");
+    same!(left, [stated(5, 43)], "the statements that are left");
     for (issue, wanted) in [(42, 0), (43, 1)] {
         let filter = SessionFilter {
             links: vec![link(issue)],

@@ -130,11 +130,11 @@ fn settled(shelf: &dyn Shelf) -> Outcome {
     let nobody = later.write(|tx| tx.settle_interaction(interaction_id(9), &other))?;
     same!(nobody, false, "whether nothing is settled");
     let found = desk.read(|tx| tx.interaction(interaction_id(1)))?;
-    let told = InteractionRecord {
+    let expected = InteractionRecord {
         settled: Some(settlement()),
         ..interaction(1, 1)
     };
-    same!(found, Some(told), "what became of it");
+    same!(found, Some(expected), "what became of it");
     let found = desk.read(|tx| tx.interaction(interaction_id(2)))?;
     same!(found, Some(interaction(2, 1)), "what else is asked");
     Ok(())
@@ -177,8 +177,8 @@ fn forgotten(shelf: &dyn Shelf) -> Outcome {
     let found = desk.read(|tx| tx.run_of_turn(turn_id(2)))?;
     same!(found, Some(ended(2, 2)), "a run of another session");
     let found = desk.read(|tx| tx.interaction(interaction_id(1)))?;
-    let told = found.map(|i| (i.title.as_str().to_owned(), i.options.len()));
-    same!(told, Some((String::new(), 0)), "what was asked in it");
+    let content = found.map(|i| (i.title.as_str().to_owned(), i.options.len()));
+    same!(content, Some((String::new(), 0)), "what was asked in it");
     let found = desk.read(|tx| tx.interaction(interaction_id(2)))?;
     same!(
         found,

@@ -165,7 +165,7 @@ pub(super) fn text(text: &str) -> Body {
     Body::Text(Redacted::from_stored(text.to_owned()))
 }
 
-pub(super) fn prompt(key: &str, said: &str) -> Observation {
+pub(super) fn prompt(key: &str, words: &str) -> Observation {
     Observation {
         source: Source::Hook,
         key: key.to_owned(),
@@ -174,7 +174,7 @@ pub(super) fn prompt(key: &str, said: &str) -> Observation {
         turn: None,
         subagent: Some("helper".to_owned()),
         fact: Fact::Prompt {
-            text: text(said),
+            text: text(words),
             synthetic: false,
         },
     }
@@ -199,14 +199,14 @@ pub(super) fn append(
 }
 
 /// A prompt on its way into a log, under an id made of `n`.
-pub(super) fn row(n: u128, key: &str, said: &str) -> LogRow {
+pub(super) fn row(n: u128, key: &str, words: &str) -> LogRow {
     LogRow::from_entry(&NewEntry {
         id: entry_id(n),
         session: session_id(1),
         turn: None,
         recorded_at: at(2),
         salt: [7; 32],
-        observation: &prompt(key, said),
+        observation: &prompt(key, words),
     })
 }
 

@@ -264,8 +264,8 @@ fn unseen(shelf: &dyn Shelf) -> Outcome {
     same!(seen(&mut desk)?, false, "a session that is given up");
     let all = desk.read(|tx| tx.sessions(&SessionFilter::default()))?;
     same!(all.len(), 3, "sessions, unseen ones among them");
-    let heard = all.iter().find(|l| l.record.id == session_id(1));
-    let last = heard.map_or(at(1), |l| l.record.last_at);
+    let listed = all.iter().find(|l| l.record.id == session_id(1));
+    let last = listed.map_or(at(1), |l| l.record.last_at);
     desk.write(|tx| tx.touch(session_id(1), last, None, None))?;
     same!(seen(&mut desk)?, false, "a session of which old news came");
     desk.write(|tx| tx.touch(session_id(1), last.plus_millis(1), None, None))?;

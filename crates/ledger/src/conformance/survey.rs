@@ -72,8 +72,8 @@ fn turns(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
 fn log(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
     let one = session_id(1);
     for (n, session) in [(1, 1), (2, 1), (3, 2)] {
-        let said = "x".repeat(2000);
-        let mut seen = prompt(&format!("k{n}"), &said);
+        let text = "x".repeat(2000);
+        let mut seen = prompt(&format!("k{n}"), &text);
         if session == 2 {
             seen.subagent = None;
         }
@@ -143,19 +143,19 @@ fn queue(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
 
 /// What every verb that reads says, each with its name.
 pub(super) fn all(desk: &mut Desk) -> Outcome<Vec<(&'static str, String)>> {
-    let mut told = vec![
+    let mut answers = vec![
         ("id", desk.0.id().to_string()),
         ("key", format!("{:?}", desk.0.key())),
     ];
-    told.extend(desk.read(|tx| told_by(tx))?);
-    Ok(told)
+    answers.extend(desk.read(|tx| verb_answers(tx))?);
+    Ok(answers)
 }
 
-fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, LedgerError> {
-    let (mut told, claude, one) = (Vec::new(), agent("claude-code"), session_id(1));
+fn verb_answers(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, LedgerError> {
+    let (mut answers, claude, one) = (Vec::new(), agent("claude-code"), session_id(1));
     macro_rules! tell {
         ($($verb:ident($($arg:expr),*);)*) => {
-            $(told.push((stringify!($verb), format!("{:?}", tx.$verb($($arg),*)?)));)*
+            $(answers.push((stringify!($verb), format!("{:?}", tx.$verb($($arg),*)?)));)*
         };
     }
     tell! {
@@ -174,8 +174,8 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         bound_to(&process(10).key());
         bindings(one);
         last_turn(one);
-        first_asked(one);
-        last_asked(one, at(9));
+        first_prompt(one);
+        last_prompt(one, at(9));
         statements_of_session(one);
         statements_of_commit(repository_id(1), &oid(1));
         entries(one, 0, 0);
@@ -231,5 +231,5 @@ fn told_by(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>, Ledg
         cursor("spans");
         parked();
     }
-    Ok(told)
+    Ok(answers)
 }

@@ -25,11 +25,11 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Ledger + Send>, LedgerError> {
 
 #[track_caller]
 fn passes(fresh: &dyn Fn() -> Box<dyn Shelf>) {
-    let told: Vec<_> = run(fresh)
+    let failures: Vec<_> = run(fresh)
         .iter()
         .map(|f| format!("{}: {}\n", f.check, f.reason))
         .collect();
-    assert!(told.is_empty(), "\n{}", told.concat());
+    assert!(failures.is_empty(), "\n{}", failures.concat());
 }
 
 #[test]

@@ -69,8 +69,8 @@ fn first_prompt(shelf: &dyn Shelf) -> Outcome {
     })?;
     let first = desk.read(|tx| {
         Ok((
-            tx.first_asked(session_id(1))?,
-            tx.first_asked(session_id(3))?,
+            tx.first_prompt(session_id(1))?,
+            tx.first_prompt(session_id(3))?,
         ))
     })?;
     same!(first, (Some((turn_id(2), 20)), None), "the first prompts");
@@ -80,7 +80,7 @@ fn first_prompt(shelf: &dyn Shelf) -> Outcome {
         (5, Some((turn_id(1), 10))),
         (99, Some((turn_id(3), 30))),
     ] {
-        let found = desk.read(|tx| tx.last_asked(session_id(1), at(until)))?;
+        let found = desk.read(|tx| tx.last_prompt(session_id(1), at(until)))?;
         same!(found, wanted, format!("the last prompt up to {until}"));
     }
     Ok(())

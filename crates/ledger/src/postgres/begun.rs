@@ -13,7 +13,6 @@ use crate::{Durability, LedgerError};
 pub(super) enum Ended {
     /// It met another one and may run again.
     Conflict,
-    /// It failed.
     Failed(LedgerError),
     /// It failed, and its connection is gone.
     Lost(LedgerError),

@@ -11,7 +11,6 @@ pub(super) enum Fault {
     Conflict,
     /// The connection is gone.
     Lost,
-    /// Anything else.
     Other,
 }
 

@@ -50,9 +50,9 @@ impl PostgresHints {
     /// [`LedgerError::Unreachable`] where the connection was lost.
     pub fn wait(&mut self, most: Duration) -> Result<bool, LedgerError> {
         let mut notifications = self.link.client.notifications();
-        let mut heard = notifications.timeout_iter(most);
-        while let Some(told) = heard.next().map_err(error::refused)? {
-            if told.payload() == self.ledger {
+        let mut incoming = notifications.timeout_iter(most);
+        while let Some(notification) = incoming.next().map_err(error::refused)? {
+            if notification.payload() == self.ledger {
                 return Ok(true);
             }
         }

@@ -145,7 +145,7 @@ impl Tx<'_> {
             .map(|l| (l.field(), l.value()))
             .collect();
         let (order, after) = match filter.order {
-            Order::Heard => ("s.last_at DESC, s.id", None),
+            Order::LastActive => ("s.last_at DESC, s.id", None),
             Order::Created { after } => ("s.id DESC", after.map(Col)),
         };
         let most = limit(filter.limit);

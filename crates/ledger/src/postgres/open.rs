@@ -199,10 +199,10 @@ impl Ledger for PostgresLedger {
             let Ok(mut link) = self.connected() else {
                 return;
             };
-            let told = hints::tell(&mut link, self.id);
-            match told.map_err(|error| error::fault(&error)) {
+            let sent = hints::tell(&mut link, self.id);
+            match sent.map_err(|error| error::fault(&error)) {
                 Err(Fault::Lost) => continue,
-                told => self.is_mute = told.is_err(),
+                sent => self.is_mute = sent.is_err(),
             }
             self.link = Some(link);
             return;

@@ -466,13 +466,13 @@ impl Sessions for Tx<'_> {
         Ok(())
     }
 
-    fn first_asked(&mut self, session: SessionId) -> Result<Option<(TurnId, u64)>> {
+    fn first_prompt(&mut self, session: SessionId) -> Result<Option<(TurnId, u64)>> {
         let sql = "SELECT id, prompt FROM turns WHERE tenant = $1 AND session = $2 AND prompt IS NOT NULL \
              ORDER BY opened_at, id LIMIT 1";
         self.row(sql, &[&Col(session)], prompted_turn_row)
     }
 
-    fn last_asked(
+    fn last_prompt(
         &mut self,
         session: SessionId,
         until: Timestamp,

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_tls_is_done() {
+    fn settings_of_tls_are_applied() {
         check("postgres://db/d?sslmode=disable", SslMode::Disable, None);
         check(
             "postgres://127.0.0.1/d?sslmode=require",
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_the_password() {
+    fn what_is_wrong_is_reported_without_the_password() {
         for url in [
             "postgres://u:hunter2@db/d?sslmode=maybe",
             "postgres://u:hunter2@db:port/d",
@@ -195,9 +195,9 @@ mod tests {
             let Err(error) = address(&settings(url)) else {
                 panic!("{url} was taken");
             };
-            let told = format!("{error:?} {error}");
-            assert!(matches!(error, LedgerError::Unreachable(_)), "{told}");
-            assert!(!told.contains("hunter2"), "{told}");
+            let text = format!("{error:?} {error}");
+            assert!(matches!(error, LedgerError::Unreachable(_)), "{text}");
+            assert!(!text.contains("hunter2"), "{text}");
             assert!(!format!("{:?}", settings(url)).contains("hunter2"));
         }
     }

@@ -73,7 +73,7 @@ impl SqliteLedger {
         let tally = Arc::new(Mutex::new(Tally::default()));
         let (statements, steps) = (Arc::clone(&tally), Arc::clone(&tally));
         let db = self.connection_mut();
-        let heard = move |event: TraceEvent<'_>| {
+        let profile = move |event: TraceEvent<'_>| {
             if let TraceEvent::Profile(statement, _) = event {
                 let mut tally = statements.lock().unwrap_or_else(PoisonError::into_inner);
                 let sql = statement.sql().into_owned();
@@ -84,7 +84,7 @@ impl SqliteLedger {
                 *tally.statements.entry(sql).or_default() += 1;
             }
         };
-        db.trace_v2(TraceEventCodes::SQLITE_TRACE_PROFILE, Some(heard))?;
+        db.trace_v2(TraceEventCodes::SQLITE_TRACE_PROFILE, Some(profile))?;
         let step = move || {
             steps.lock().unwrap_or_else(PoisonError::into_inner).steps += 1;
             false

@@ -167,7 +167,7 @@ impl Tx<'_> {
             values.push(Box::new(Col(after)));
         }
         let order = match filter.order {
-            Order::Heard => "s.last_at DESC, s.id",
+            Order::LastActive => "s.last_at DESC, s.id",
             Order::Created { .. } => "s.id DESC",
         };
         let limit = if filter.limit == 0 {
@@ -179,7 +179,7 @@ impl Tx<'_> {
         let index = match filter.order {
             _ if filter.open && filter.seen => "INDEXED BY sessions_open",
             // Else all sessions are read and sorted, however few are wanted.
-            Order::Heard if filter.limit > 0 && !picks_few => "INDEXED BY sessions_by_last",
+            Order::LastActive if filter.limit > 0 && !picks_few => "INDEXED BY sessions_by_last",
             _ => "",
         };
         let of = format!(

@@ -29,12 +29,7 @@ pub enum Open {
     Hook,
     /// From a command or the worker: waits 10 s, creates and migrates. A new ledger gets this id
     /// and this key.
-    Command {
-        /// The id of a new ledger.
-        id: LedgerId,
-        /// The secret key of a new ledger.
-        key: [u8; 32],
-    },
+    Command { id: LedgerId, key: [u8; 32] },
 }
 
 /// A ledger in one SQLite file.

@@ -474,23 +474,23 @@ impl Sessions for Tx<'_> {
         self.sum("turns", "id = ?1", [Col(turn)])
     }
 
-    fn first_asked(&mut self, session: SessionId) -> Result<Option<(TurnId, u64)>> {
+    fn first_prompt(&mut self, session: SessionId) -> Result<Option<(TurnId, u64)>> {
         let sql = "SELECT id, prompt FROM turns WHERE session = ?1 AND prompt IS NOT NULL ORDER BY opened_at, id LIMIT 1";
         let mut query = self.db.prepare_cached(sql)?;
-        let asked = |row: &Row<'_>| Ok((get(row, 0)?, count(row, 1)?));
-        Ok(query.query_row([Col(session)], asked).optional()?)
+        let prompted = |row: &Row<'_>| Ok((get(row, 0)?, count(row, 1)?));
+        Ok(query.query_row([Col(session)], prompted).optional()?)
     }
 
-    fn last_asked(
+    fn last_prompt(
         &mut self,
         session: SessionId,
         until: Timestamp,
     ) -> Result<Option<(TurnId, u64)>> {
         let sql = "SELECT id, prompt FROM turns WHERE session = ?1 AND prompt IS NOT NULL AND opened_at <= ?2 ORDER BY opened_at DESC, id DESC LIMIT 1";
         let mut query = self.db.prepare_cached(sql)?;
-        let asked = |row: &Row<'_>| Ok((get(row, 0)?, count(row, 1)?));
+        let prompted = |row: &Row<'_>| Ok((get(row, 0)?, count(row, 1)?));
         Ok(query
-            .query_row((Col(session), Col(until)), asked)
+            .query_row((Col(session), Col(until)), prompted)
             .optional()?)
     }
 

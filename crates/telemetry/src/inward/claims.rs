@@ -61,7 +61,6 @@ pub struct Claims {
     pub call: Option<String>,
     /// What kind of program it came from.
     pub origin: Origin,
-    /// The sub-agent it happened in.
     pub subagent: Option<String>,
     /// A thread that the record says was started for a sub-agent: what names it as its session is of this one.
     pub started: Option<NativeId>,

@@ -69,7 +69,6 @@ fn kind(record: &Record<'_>) -> Kind {
     }
 }
 
-/// Tells what a record says.
 pub(super) fn listen(record: &Record<'_>, teller: &mut Teller<'_>) {
     let (true, Some(trace)) = (record.is_span(), record.trace()) else {
         return;
@@ -77,8 +76,8 @@ pub(super) fn listen(record: &Record<'_>, teller: &mut Teller<'_>) {
     let turn = trace.to_string();
     let is_root = record.parent().is_none();
     if is_root {
-        let asked = ["input.value", "traceloop.entity.input", "gen_ai.prompt"];
-        let text = record.first(&asked).unwrap_or_default();
+        let keys = ["input.value", "traceloop.entity.input", "gen_ai.prompt"];
+        let text = record.first(&keys).unwrap_or_default();
         teller.prompt(&turn, text, Synthetic::No);
     }
     teller.turn = Some(turn.clone());

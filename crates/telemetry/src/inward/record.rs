@@ -72,7 +72,6 @@ impl<'a> Record<'a> {
         lookup::text(self.view.resource, key)
     }
 
-    /// A count of the record.
     pub(super) fn count(&self, key: &str) -> Option<u64> {
         lookup::count(self.view.attributes, key)
     }

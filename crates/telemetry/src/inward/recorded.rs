@@ -10,7 +10,7 @@ use crate::wire::{Encoding, Limits, Signal, decode};
 
 /// A recording: JSON lines of a signal and the body of one request.
 pub(super) fn listen(recording: &str) -> Vec<TelemetryRecord> {
-    let mut heard = Vec::new();
+    let mut records = Vec::new();
     for line in recording.lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let signal = match line["signal"].as_str().unwrap() {
@@ -30,25 +30,25 @@ pub(super) fn listen(recording: &str) -> Vec<TelemetryRecord> {
         batch.redact(Redactor::shared());
         let redacted = hear(&batch);
         let claims =
-            |heard: &[TelemetryRecord]| heard.iter().map(|h| h.claims.clone()).collect::<Vec<_>>();
+            |items: &[TelemetryRecord]| items.iter().map(|h| h.claims.clone()).collect::<Vec<_>>();
         assert_eq!(
             claims(&listened),
             claims(&redacted),
             "an id was taken for a secret"
         );
-        heard.extend(redacted);
+        records.extend(redacted);
     }
-    heard
+    records
 }
 
-pub(super) fn observations(heard: &[TelemetryRecord]) -> impl Iterator<Item = &Observation> {
-    heard.iter().flat_map(|heard| &heard.observations)
+pub(super) fn observations(records: &[TelemetryRecord]) -> impl Iterator<Item = &Observation> {
+    records.iter().flat_map(|record| &record.observations)
 }
 
 /// The sum over distinct events, which must agree wherever one is told twice.
-fn tokens(heard: &[TelemetryRecord]) -> Tokens {
+fn tokens(records: &[TelemetryRecord]) -> Tokens {
     let mut messages: BTreeMap<&str, Tokens> = BTreeMap::new();
-    for observation in observations(heard) {
+    for observation in observations(records) {
         if let Fact::Message {
             tokens: Some(tokens),
             ..
@@ -76,25 +76,25 @@ struct Expected {
 }
 
 fn check(recording: &str, expected: &Expected) {
-    let heard = listen(recording);
-    let agents: BTreeSet<&str> = heard
+    let records = listen(recording);
+    let agents: BTreeSet<&str> = records
         .iter()
-        .filter_map(|heard| heard.claims.agent.as_ref())
+        .filter_map(|record| record.claims.agent.as_ref())
         .map(siglum_domain::AgentName::as_str)
         .collect();
     assert_eq!(agents, BTreeSet::from([expected.agent]));
-    assert!(heard.iter().all(|h| h.claims.origin == Origin::Agent));
-    assert!(heard.iter().all(|h| !h.claims.conflict));
-    let natives: BTreeSet<&str> = heard
+    assert!(records.iter().all(|h| h.claims.origin == Origin::Agent));
+    assert!(records.iter().all(|h| !h.claims.conflict));
+    let natives: BTreeSet<&str> = records
         .iter()
-        .filter_map(|heard| heard.claims.natives.first())
+        .filter_map(|record| record.claims.natives.first())
         .map(siglum_domain::NativeId::as_str)
         .collect();
     assert_eq!(natives.len(), expected.natives, "{natives:?}");
-    let told = tokens(&heard);
-    assert_eq!((told.input, told.output), (expected.input, expected.output));
+    let sum = tokens(&records);
+    assert_eq!((sum.input, sum.output), (expected.input, expected.output));
     let distinct = |kind: &str| {
-        let of_kind = observations(&heard).filter(|o| o.fact.kind() == kind);
+        let of_kind = observations(&records).filter(|o| o.fact.kind() == kind);
         of_kind
             .map(|o| o.event.as_str())
             .collect::<BTreeSet<_>>()
@@ -108,7 +108,7 @@ fn check(recording: &str, expected: &Expected) {
         "sub-agents"
     );
     let mut keys = BTreeSet::new();
-    assert!(observations(&heard).all(|o| keys.insert(o.key.clone())));
+    assert!(observations(&records).all(|o| keys.insert(o.key.clone())));
 }
 
 #[test]

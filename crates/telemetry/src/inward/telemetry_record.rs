@@ -21,11 +21,9 @@ pub struct TelemetryRecord {
     pub at: Timestamp,
     /// Its name, for listings.
     pub name: String,
-    /// The trace it belongs to.
     pub trace: Option<TraceId>,
     /// The span that it is, or that it was written in.
     pub span: Option<SpanId>,
-    /// The span above it.
     pub parent: Option<SpanId>,
     /// Who it says it is from.
     pub claims: Claims,
@@ -63,26 +61,26 @@ impl TelemetryRecord {
 /// The batch is expected to be redacted; texts that a person wrote are redacted again.
 #[must_use]
 pub fn hear(batch: &Batch) -> Vec<TelemetryRecord> {
-    let mut heard = Vec::with_capacity(batch.records());
-    batch.each(|view| heard.push(one(&Record::from_view(view), view.index)));
-    find_calls(&mut heard);
-    heard
+    let mut records = Vec::with_capacity(batch.records());
+    batch.each(|view| records.push(one(&Record::from_view(view), view.index)));
+    find_calls(&mut records);
+    records
 }
 
 /// A sub-agent whose own record does not name the call that started it stands below the span of that call, which comes
 /// with it: the call ends when the sub-agent does.
-fn find_calls(heard: &mut [TelemetryRecord]) {
+fn find_calls(records: &mut [TelemetryRecord]) {
     let is_nameless = |fact: &Fact| matches!(fact, Fact::SubagentStarted { call: None, .. });
     let nameless =
-        |heard: &TelemetryRecord| heard.observations.iter().any(|o| is_nameless(&o.fact));
-    if !heard.iter().any(nameless) {
+        |record: &TelemetryRecord| record.observations.iter().any(|o| is_nameless(&o.fact));
+    if !records.iter().any(nameless) {
         return;
     }
-    let calls: HashMap<_, _> = heard
+    let calls: HashMap<_, _> = records
         .iter()
         .filter_map(|call| Some(((call.trace?, call.span?), call.claims.call.clone()?)))
         .collect();
-    for below in heard {
+    for below in records {
         let Some(above) = below.trace.zip(below.parent) else {
             continue;
         };

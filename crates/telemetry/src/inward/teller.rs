@@ -11,11 +11,8 @@ use super::tools;
 
 /// A call of a tool, as one record tells it.
 pub(super) struct Call<'a> {
-    /// Its id.
     pub(super) id: &'a str,
-    /// The tool.
     pub(super) tool: &'a str,
-    /// How it ended.
     pub(super) outcome: Outcome,
     /// How long it ran, in milliseconds.
     pub(super) duration: Option<u64>,
@@ -26,9 +23,8 @@ pub(super) struct Teller<'a> {
     record: &'a Record<'a>,
     /// The turn that it is of, by the agent's own name.
     pub(super) turn: Option<String>,
-    /// The sub-agent that it happened in.
     pub(super) subagent: Option<String>,
-    told: Vec<Observation>,
+    observations: Vec<Observation>,
 }
 
 impl<'a> Teller<'a> {
@@ -37,13 +33,12 @@ impl<'a> Teller<'a> {
             record,
             turn: None,
             subagent: None,
-            told: Vec::new(),
+            observations: Vec::new(),
         }
     }
 
-    /// What was said.
     pub(super) fn finish(self) -> Vec<Observation> {
-        self.told
+        self.observations
     }
 
     fn say(&mut self, part: &str, event: String, at: Timestamp, fact: Fact) {
@@ -53,7 +48,7 @@ impl<'a> Teller<'a> {
         } else {
             format!("{key}:{part}")
         };
-        self.told.push(Observation {
+        self.observations.push(Observation {
             source: Source::Telemetry,
             key,
             event,
@@ -116,7 +111,6 @@ impl<'a> Teller<'a> {
         self.say("prompt", event::prompt(turn), self.record.start(), fact);
     }
 
-    /// A turn comes to its stop.
     pub(super) fn stop(&mut self, turn: &str) {
         self.turn = Some(turn.to_owned());
         let fact = Fact::Stopped {
@@ -156,7 +150,6 @@ impl<'a> Teller<'a> {
         self.say("subagent-end", event::subagent(id), at, fact);
     }
 
-    /// The agent begins to run the session.
     pub(super) fn session_starts(&mut self) {
         let fact = Fact::SessionStarted {
             how: StartKind::Startup,
@@ -165,7 +158,6 @@ impl<'a> Teller<'a> {
         self.say("", self.record.key(), self.record.start(), fact);
     }
 
-    /// The agent stops running the session.
     pub(super) fn session_ends(&mut self, reason: &str) {
         let fact = Fact::SessionEnded {
             reason: reason.to_owned(),

@@ -50,17 +50,17 @@ fn hear_log(scope: &str, resource: &Value, own: &Value) -> TelemetryRecord {
 fn only(signal: Signal, body: &Value) -> TelemetryRecord {
     let body = body.to_string();
     let batch = decode(signal, Encoding::Json, body.as_bytes(), &Limits::default()).unwrap();
-    let mut heard = hear(&batch);
-    assert_eq!(heard.len(), 1);
-    heard.remove(0)
+    let mut records = hear(&batch);
+    assert_eq!(records.len(), 1);
+    records.remove(0)
 }
 
-fn natives(heard: &TelemetryRecord) -> Vec<&str> {
-    heard.claims.natives.iter().map(|id| id.as_str()).collect()
+fn natives(record: &TelemetryRecord) -> Vec<&str> {
+    record.claims.natives.iter().map(|id| id.as_str()).collect()
 }
 
-fn cost(heard: &TelemetryRecord) -> Option<Tokens> {
-    heard.observations.iter().find_map(|o| match &o.fact {
+fn cost(record: &TelemetryRecord) -> Option<Tokens> {
+    record.observations.iter().find_map(|o| match &o.fact {
         Fact::Message { tokens, .. } => *tokens,
         _ => None,
     })
@@ -69,8 +69,8 @@ fn cost(heard: &TelemetryRecord) -> Option<Tokens> {
 /// Scenario 31: logs and spans of Claude Code tell one request once, by the id that a transcript has, too.
 #[test]
 fn a_request_that_logs_and_spans_tell_is_one_event() {
-    let heard = listen(include_str!("../../fixtures/claude-code/2.1.330.jsonl"));
-    let mut requests: Vec<(&str, &str, Option<&str>)> = observations(&heard)
+    let records = listen(include_str!("../../fixtures/claude-code/2.1.330.jsonl"));
+    let mut requests: Vec<(&str, &str, Option<&str>)> = observations(&records)
         .filter_map(|o| match &o.fact {
             Fact::Message { request, .. } => Some((&*o.event, &*o.key, request.as_deref())),
             _ => None,
@@ -89,14 +89,14 @@ fn a_request_that_logs_and_spans_tell_is_one_event() {
     assert_eq!(requests.len(), 4);
     let log = json!({ "event.name": "api_request", "session.id": "s", "request_id": "req_1", "model": "m",
         "input_tokens": "10", "output_tokens": 5, "cache_read_tokens": 100, "cache_creation_tokens": 7 });
-    let heard = hear_log("com.anthropic.claude_code.events", &json!({}), &log);
+    let record = hear_log("com.anthropic.claude_code.events", &json!({}), &log);
     let expected = Tokens {
         input: 10,
         output: 5,
         cache_read: 100,
         cache_write: 7,
     };
-    assert_eq!(cost(&heard), Some(expected));
+    assert_eq!(cost(&record), Some(expected));
 }
 
 /// Scenario 32: each agent has its own place for the id.
@@ -178,9 +178,9 @@ fn an_injected_session_is_claimed_from_record_or_resource() {
         &json!({}),
         &span(1, "test", &json!({ "siglum.session.id": "ses_7" })),
     );
-    for heard in [&by_resource, &by_record] {
-        assert_eq!(heard.claims.session.unwrap().to_string(), id);
-        assert!(heard.observations.is_empty());
+    for record in [&by_resource, &by_record] {
+        assert_eq!(record.claims.session.unwrap().to_string(), id);
+        assert!(record.observations.is_empty());
     }
     assert_eq!(wrong.claims.session, None);
 }
@@ -240,17 +240,17 @@ fn thoughts_are_output_where_they_are_not_in_it() {
 fn a_foreign_trace_is_a_turn_that_its_root_opens_and_closes() {
     let root =
         json!({ "openinference.span.kind": "AGENT", "session.id": "s", "input.value": "do it" });
-    let heard = hear_span("lib", &json!({}), &span(9, "agent", &root));
-    let kinds: Vec<&str> = heard.observations.iter().map(|o| o.fact.kind()).collect();
+    let record = hear_span("lib", &json!({}), &span(9, "agent", &root));
+    let kinds: Vec<&str> = record.observations.iter().map(|o| o.fact.kind()).collect();
     assert_eq!(kinds, ["prompt", "stopped"]);
     let turn = format!("{:032x}", 9);
     assert!(
-        heard
+        record
             .observations
             .iter()
             .all(|o| o.turn.as_deref() == Some(&turn))
     );
-    let Fact::Prompt { text, .. } = &heard.observations[0].fact else {
+    let Fact::Prompt { text, .. } = &record.observations[0].fact else {
         panic!("no prompt")
     };
     assert_eq!(text.text(), Some("do it"));
@@ -262,33 +262,33 @@ fn a_foreign_trace_is_a_turn_that_its_root_opens_and_closes() {
     );
     tool["parentSpanId"] = json!(format!("{:016x}", 8));
     tool["status"] = json!({ "code": "STATUS_CODE_ERROR" });
-    let heard = hear_span("lib", &json!({}), &tool);
-    assert_eq!(heard.claims.call.as_deref(), Some("call_1"));
+    let record = hear_span("lib", &json!({}), &tool);
+    assert_eq!(record.claims.call.as_deref(), Some("call_1"));
     let Fact::ToolEnded {
         outcome,
         duration_ms,
         ..
-    } = &heard.observations[1].fact
+    } = &record.observations[1].fact
     else {
         panic!("no end")
     };
     assert_eq!((*outcome, *duration_ms), (Outcome::Failed, Some(250)));
-    assert_eq!(heard.observations[1].event, "tool:call_1");
+    assert_eq!(record.observations[1].event, "tool:call_1");
 }
 
 #[test]
 fn turns_and_sub_agents_have_the_names_that_hooks_give_them() {
-    let heard = listen(include_str!(
+    let records = listen(include_str!(
         "../../fixtures/claude-code/2.1.330-subagent.jsonl"
     ));
-    let prompts: Vec<_> = observations(&heard)
+    let prompts: Vec<_> = observations(&records)
         .filter(|o| o.event.starts_with("prompt:"))
         .collect();
     for prompt in &prompts {
         assert_eq!(prompt.event.strip_prefix("prompt:"), prompt.turn.as_deref());
     }
     let inside =
-        observations(&heard).filter(|o| o.subagent.as_deref() == Some("ab3bd49ed2ef52df8"));
+        observations(&records).filter(|o| o.subagent.as_deref() == Some("ab3bd49ed2ef52df8"));
     assert!(inside.count() >= 6);
     let qwen = listen(include_str!("../../fixtures/qwen/0.24.4-subagent.jsonl"));
     let started = observations(&qwen).find_map(|o| match &o.fact {
@@ -311,8 +311,8 @@ fn turns_and_sub_agents_have_the_names_that_hooks_give_them() {
     assert_eq!(child.as_str(), "01a2034d-bcab-7203-80b4-536bbd3a1a35");
     let below: Vec<TelemetryRecord> = codex
         .into_iter()
-        .filter(|heard| heard.claims.natives.first() == Some(&child))
-        .map(|heard| heard.below(&child))
+        .filter(|record| record.claims.natives.first() == Some(&child))
+        .map(|record| record.below(&child))
         .collect();
     assert!(observations(&below).count() > 6);
     let is_inside =

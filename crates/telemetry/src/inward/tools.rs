@@ -38,7 +38,6 @@ const AGENT: &[&str] = &[
     "sessions_spawn",
 ];
 
-/// What a tool does.
 pub(super) fn class(tool: &str) -> ToolClass {
     let is_one_of = |names: &[&str]| names.iter().any(|name| tool.eq_ignore_ascii_case(name));
     match () {

@@ -41,7 +41,6 @@ impl Attributes {
         }
     }
 
-    /// A count.
     pub(super) fn count(self, key: &str, value: u64) -> Self {
         let value = i64::try_from(value).unwrap_or(i64::MAX);
         self.put(key, Value::IntValue(value))

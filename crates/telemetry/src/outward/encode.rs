@@ -20,7 +20,6 @@ use crate::wire::{Encoding, Signal};
 pub struct Outgoing {
     /// Spans, children before whatever they are in.
     pub spans: Vec<Span>,
-    /// Records of the log.
     pub records: Vec<LogRecord>,
 }
 
@@ -39,10 +38,10 @@ impl Outgoing {
     }
 
     /// Without the spans of these names.
-    pub fn leave_out(&mut self, told: &HashSet<SpanId>) {
-        let is_told =
-            |s: &Span| SpanId::from_bytes(&s.span_id).is_some_and(|id| told.contains(&id));
-        self.spans.retain(|s| !is_told(s));
+    pub fn leave_out(&mut self, exported: &HashSet<SpanId>) {
+        let is_exported =
+            |s: &Span| SpanId::from_bytes(&s.span_id).is_some_and(|id| exported.contains(&id));
+        self.spans.retain(|s| !is_exported(s));
     }
 
     /// The spans, or the records, in order, in pieces of so many at most.

@@ -18,11 +18,9 @@ pub struct SessionMoment {
     pub name: &'static str,
     /// What tells it from all others of the session.
     pub key: String,
-    /// When.
     pub at: Timestamp,
     /// The turn that it belongs to.
     pub origin: Option<Origin>,
-    /// More of it.
     pub more: Vec<(&'static str, String)>,
 }
 

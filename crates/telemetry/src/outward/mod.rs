@@ -18,7 +18,7 @@ pub use encode::Outgoing;
 pub use logs::{SessionMoment, moment};
 pub use subject::{Content, Linked, Origin, Subject, TurnPart, Why};
 pub use turn::turn;
-pub use usage::{Untold, untold};
+pub use usage::{Unexported, unexported};
 
 #[cfg(test)]
 mod tests;

@@ -53,8 +53,11 @@ pub(super) fn request_time(turn: &TurnView, subagent: Option<&str>, at: Timestam
     let own = |of: &Option<String>| of.as_deref() == subagent;
     let tools = turn.tools.iter().filter(|t| own(&t.subagent));
     let tools = tools.filter_map(|t| t.ended.or(t.started));
-    let said = turn.messages.iter().filter(|m| own(&m.subagent));
-    let before = tools.chain(said.map(|m| m.at)).filter(|t| *t < at).max();
+    let messages = turn.messages.iter().filter(|m| own(&m.subagent));
+    let before = tools
+        .chain(messages.map(|m| m.at))
+        .filter(|t| *t < at)
+        .max();
     before.or(turn.opened).unwrap_or(at).min(at)
 }
 

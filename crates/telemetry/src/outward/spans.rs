@@ -87,9 +87,9 @@ impl<'a> Writer<'a> {
 
     /// A request to the model, or what it was told to grow by.
     pub(super) fn message(&self, message: &MessageView, news: News) -> Option<Span> {
-        let is_asked = message.role == Role::Assistant;
+        let is_response = message.role == Role::Assistant;
         let says = message.model.is_some() || news.tokens() != Tokens::default();
-        if !is_asked || !says && message.parts.is_empty() {
+        if !is_response || !says && message.parts.is_empty() {
             return None;
         }
         let subagent = message.subagent.as_deref();
@@ -126,7 +126,6 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// A call of a tool.
     pub(super) fn call(&self, call: &ToolCall) -> Span {
         let subagent = call.subagent.as_deref();
         let id = call.event.strip_prefix("tool:").unwrap_or(&call.event);

@@ -1,6 +1,6 @@
 //! What is told of: a session, and a part of one of its turns.
 
-use super::usage::Untold;
+use super::usage::Unexported;
 use siglum_domain::fold::Entry;
 use siglum_domain::link::Link;
 use siglum_domain::observation::Body;
@@ -10,11 +10,9 @@ use siglum_domain::{AgentName, CheckpointId, ConversationId, NativeId, Oid, Sess
 /// What is the same for all that is told of a session.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// The session.
     pub session: SessionId,
     /// What the outside world calls it.
     pub conversation: ConversationId,
-    /// Who runs it.
     pub agent: AgentName,
     /// What the agent calls it, oldest first.
     pub natives: Vec<NativeId>,
@@ -22,7 +20,6 @@ pub struct Subject {
     pub previous: Option<String>,
     /// The address of its repository, without whatever would let somebody in.
     pub repository: Option<String>,
-    /// The links that are attached to it.
     pub links: Vec<Link>,
 }
 
@@ -52,9 +49,7 @@ impl Why {
 /// The first span of a turn, in whichever trace it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// The trace.
     pub trace: TraceId,
-    /// The span.
     pub span: SpanId,
 }
 
@@ -72,16 +67,13 @@ impl Origin {
 /// Another trace that a turn points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Linked {
-    /// Where.
     pub origin: Origin,
-    /// Why.
     pub why: Why,
 }
 
 /// What is sealed of a turn.
 #[derive(Debug, Clone)]
 pub struct TurnPart {
-    /// The turn.
     pub id: TurnId,
     /// Its place among the turns of its session, from 0.
     pub index: u64,
@@ -92,9 +84,9 @@ pub struct TurnPart {
     /// Its sealed entries, in order.
     pub entries: Vec<Entry>,
     /// Its messages that were not told before.
-    pub messages: Vec<Untold>,
+    pub messages: Vec<Unexported>,
     /// Up to this sequence all was told before.
-    pub told: u64,
+    pub exported: u64,
     /// The checkpoints that pin it.
     pub checkpoints: Vec<(CheckpointId, Option<Oid>)>,
 }

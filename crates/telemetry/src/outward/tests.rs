@@ -16,7 +16,7 @@ use siglum_domain::{
 };
 use uuid::Uuid;
 
-use super::{Content, Origin, Subject, TurnPart, turn, untold};
+use super::{Content, Origin, Subject, TurnPart, turn, unexported};
 
 /// In September 2026.
 const BEGIN: i64 = 1_790_000_000;
@@ -147,7 +147,7 @@ impl Log {
     /// The spans of the log when it is sealed up to each of these places, one after the other.
     fn exported_spans(&self, parent: Option<TraceParent>, seals: &[usize]) -> Vec<Span> {
         let mut spans = Vec::new();
-        let mut told = 0;
+        let mut exported = 0;
         for seal in seals {
             let entries = self.0[..*seal].to_vec();
             let part = TurnPart {
@@ -156,12 +156,12 @@ impl Log {
                 parent,
                 links: Vec::new(),
                 checkpoints: Vec::new(),
-                messages: untold(&entries, told),
+                messages: unexported(&entries, exported),
                 entries,
-                told,
+                exported,
             };
             spans.extend(turn(&subject(), &part, Content::Off));
-            told = *seal as u64;
+            exported = *seal as u64;
         }
         spans
     }
@@ -320,13 +320,13 @@ fn an_answer_of_a_model_with_a_price_tells_it_and_no_other_does() {
     assert!(costs[0] > 0 && costs[1] > 0, "{costs:?}");
     assert_eq!(costs[2], 0, "an unknown price is no price");
     let known = by_name(&spans, "chat")[0];
-    let told = known
+    let cost = known
         .attributes
         .iter()
         .find(|a| a.key == "gen_ai.usage.cost");
-    let told = told.and_then(|a| a.value.as_ref()?.value.as_ref());
-    let Some(Value::DoubleValue(dollars)) = told else {
-        panic!("{told:?}");
+    let cost = cost.and_then(|a| a.value.as_ref()?.value.as_ref());
+    let Some(Value::DoubleValue(dollars)) = cost else {
+        panic!("{cost:?}");
     };
     assert!((dollars * 1e9 - costs[0] as f64).abs() < 1.0);
 }
@@ -385,7 +385,7 @@ fn a_sub_agent_that_goes_on_behind_the_stop_is_a_trace_of_its_own() {
 }
 
 #[test]
-fn who_asked_is_joined_and_who_does_not_record_gets_nothing() {
+fn the_trace_of_the_requester_is_joined_and_an_unsampled_one_gets_nothing() {
     let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let parent: TraceParent = header.parse().unwrap();
     let log = usual();
@@ -418,7 +418,7 @@ fn a_turn_that_never_stopped_is_an_error() {
 }
 
 #[test]
-fn what_telemetry_told_first_and_the_transcript_then_counts_once() {
+fn what_telemetry_reports_first_and_the_transcript_then_counts_once() {
     let mut log = Log::default();
     log.prompt();
     log.add_message(Source::Telemetry, "r1", Some("r1"), tokens(3, 5));
@@ -432,7 +432,7 @@ fn what_telemetry_told_first_and_the_transcript_then_counts_once() {
 /// A sub-agent that outlives its turn: telemetry places its answer in the turn that began it, the transcript in the one
 /// that came then. Whichever comes first, the answer is told once.
 #[test]
-fn an_answer_in_two_turns_is_told_once() {
+fn an_answer_in_two_turns_is_exported_once() {
     let next = TurnId::from_uuid(Uuid::from_u128(3));
     for sources in [
         [Source::Telemetry, Source::Transcript],
@@ -443,36 +443,36 @@ fn an_answer_in_two_turns_is_told_once() {
             log.add_message(source, name, Some("r1"), tokens(3, 5));
         }
         log.0[1].turn = Some(next);
-        let told = |from: u64, to: usize| {
-            let all = untold(&log.0[..to], from).into_iter();
+        let exported = |from: u64, to: usize| {
+            let all = unexported(&log.0[..to], from).into_iter();
             all.map(|u| u.news.tokens().output).sum::<u64>()
         };
-        assert_eq!((told(0, 1), told(1, 2)), (5, 0), "{sources:?}");
-        assert_eq!(told(0, 2), 5, "{sources:?}");
+        assert_eq!((exported(0, 1), exported(1, 2)), (5, 0), "{sources:?}");
+        assert_eq!(exported(0, 2), 5, "{sources:?}");
     }
 }
 
 #[test]
-fn an_answer_that_grew_is_told_as_what_it_grew_by() {
+fn an_answer_that_grew_is_exported_as_what_it_grew_by() {
     let mut log = Log::default();
     log.prompt();
     log.add_message(Source::Transcript, "m1", None, tokens(3, 5));
     log.stop();
     log.add_message(Source::Transcript, "m1", None, tokens(3, 9));
     let spans = log.exported_spans(None, &[3, 4]);
-    let told: Vec<_> = by_name(&spans, "chat")
+    let exported: Vec<_> = by_name(&spans, "chat")
         .iter()
         .map(|s| count(s, "gen_ai.usage.output_tokens"))
         .collect();
-    assert_eq!(told, [5, 4]);
+    assert_eq!(exported, [5, 4]);
 }
 
 #[test]
 fn texts_stay_here_unless_they_are_wanted() {
     let log = usual();
-    let told = format!("{:?}", log.all());
+    let exported = format!("{:?}", log.all());
     for words in ["question", "answer\"", "the input", "the output", "words"] {
-        assert!(!told.contains(words), "{words}");
+        assert!(!exported.contains(words), "{words}");
     }
     let part = TurnPart {
         id: turn_id(),
@@ -480,9 +480,9 @@ fn texts_stay_here_unless_they_are_wanted() {
         parent: None,
         links: Vec::new(),
         checkpoints: Vec::new(),
-        messages: untold(&log.0, 0),
+        messages: unexported(&log.0, 0),
         entries: log.0,
-        told: 0,
+        exported: 0,
     };
     let read = |body: &Body| body.text().map(|text| format!("{text} <clean>"));
     let spans = turn(&subject(), &part, Content::On(&read));
@@ -537,7 +537,7 @@ proptest! {
     /// tokens are at the end what they would be had it been sealed at once, or more where a source that counts
     /// less was told first.
     #[test]
-    fn nothing_is_told_twice(steps in happens(), cuts in proptest::collection::btree_set(1..26_usize, 0..4)) {
+    fn nothing_is_exported_twice(steps in happens(), cuts in proptest::collection::btree_set(1..26_usize, 0..4)) {
         let log = played(&steps);
         let whole = log.0.len();
         let mut seals: BTreeSet<usize> = cuts.into_iter().filter(|c| *c < whole).collect();
@@ -552,10 +552,10 @@ proptest! {
         let origin = Origin::new(session(), turn_id(), None).span;
         prop_assert!(ids.contains_key(origin.bytes().as_slice()), "the turn has no beginning");
         let counted: u64 = fold::session(&log.0).turns.iter().map(|t| t.tokens.output).sum();
-        let told = u64::try_from(sum(&spans, "gen_ai.usage.output_tokens")).unwrap();
-        prop_assert!(told >= counted, "{told} < {counted}");
+        let exported = u64::try_from(sum(&spans, "gen_ai.usage.output_tokens")).unwrap();
+        prop_assert!(exported >= counted, "{exported} < {counted}");
         if seals.len() == 1 {
-            prop_assert_eq!(told, counted);
+            prop_assert_eq!(exported, counted);
         }
         // The same again is the same.
         prop_assert_eq!(log.exported_spans(None, &seals), spans);

@@ -19,7 +19,9 @@ pub fn turn(subject: &Subject, part: &TurnPart, content: Content<'_>) -> Vec<Spa
     if part.parent.is_some_and(|parent| !parent.sampled) {
         return Vec::new();
     }
-    let split = part.entries.partition_point(|e| e.sequence <= part.told);
+    let split = part
+        .entries
+        .partition_point(|e| e.sequence <= part.exported);
     let (old, _) = part.entries.split_at(split);
     let (before, mut earlier) = view(old);
     let (now, subagents) = view(&part.entries);
@@ -31,12 +33,12 @@ pub fn turn(subject: &Subject, part: &TurnPart, content: Content<'_>) -> Vec<Spa
     };
     let writer = Writer::new(&shape, content);
     let mut spans = Vec::new();
-    for untold in &part.messages {
-        spans.extend(writer.message(&untold.message, untold.news));
+    for unexported in &part.messages {
+        spans.extend(writer.message(&unexported.message, unexported.news));
     }
-    let told: HashSet<&str> = before.tools.iter().map(|t| t.event.as_str()).collect();
+    let exported: HashSet<&str> = before.tools.iter().map(|t| t.event.as_str()).collect();
     let calls = now.tools.iter();
-    for call in calls.filter(|t| !told.contains(t.event.as_str())) {
+    for call in calls.filter(|t| !exported.contains(t.event.as_str())) {
         spans.push(writer.call(call));
     }
     earlier.retain(|_, subagent| subagent.is_over());
@@ -71,7 +73,6 @@ impl Shape<'_> {
         Origin::new(self.subject.session, self.part.id, self.part.parent)
     }
 
-    /// The span of an event.
     pub(super) fn span(&self, event: &str) -> SpanId {
         SpanId::of_event(self.subject.session, self.part.id, event)
     }

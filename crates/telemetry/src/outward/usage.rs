@@ -8,8 +8,7 @@ use siglum_domain::observation::Tokens;
 
 /// A message that has not been told yet, or not with all of its tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Untold {
-    /// The turn that it is in.
+pub struct Unexported {
     pub turn: Option<TurnId>,
     pub(super) message: MessageView,
     pub(super) news: News,
@@ -33,14 +32,14 @@ impl News {
 }
 
 /// The messages of a session that have not been told yet: of all that was sealed of them, in order, what came up to
-/// `told` was told before. Sources may tell of one message in different turns, so the whole session counts.
+/// `exported` was told before. Sources may tell of one message in different turns, so the whole session counts.
 ///
 /// A message that another source told before, and that counts under another name now, is new as a message, but its
 /// tokens are not: the sum of what is told is what counts at the end. A message that was told while it grew is told
 /// again with what it grew by.
 #[must_use]
-pub fn untold(messages: &[Entry], told: u64) -> Vec<Untold> {
-    let split = messages.partition_point(|e| e.sequence <= told);
+pub fn unexported(messages: &[Entry], exported: u64) -> Vec<Unexported> {
+    let split = messages.partition_point(|e| e.sequence <= exported);
     let (old, _) = messages.split_at(split);
     let mut before = Before::from_entries(old);
     let mut now = placed(messages);
@@ -60,7 +59,7 @@ pub fn untold(messages: &[Entry], told: u64) -> Vec<Untold> {
             Some(_) if tokens == Tokens::default() => continue,
             Some(_) => News::Growth(tokens),
         };
-        all.push(Untold {
+        all.push(Unexported {
             turn,
             message,
             news,
@@ -80,19 +79,19 @@ fn placed(entries: &[Entry]) -> Vec<(Option<TurnId>, MessageView)> {
 struct Before {
     /// The message that an event is; none for one that did not count, though it may have done so earlier.
     events: HashMap<String, Option<usize>>,
-    told: Vec<Option<Tokens>>,
+    tokens: Vec<Option<Tokens>>,
 }
 
 impl Before {
     fn from_entries(entries: &[Entry]) -> Self {
         let names = entries.iter().map(|e| (e.observation.event.clone(), None));
-        let (mut events, mut told): (HashMap<_, _>, Vec<_>) = (names.collect(), Vec::new());
+        let (mut events, mut tokens): (HashMap<_, _>, Vec<_>) = (names.collect(), Vec::new());
         for (number, (_, message)) in placed(entries).into_iter().enumerate() {
-            told.push(Some(message.tokens));
+            tokens.push(Some(message.tokens));
             let names = message.events.into_iter();
             events.extend(names.map(|event| (event, Some(number))));
         }
-        Self { events, told }
+        Self { events, tokens }
     }
 
     /// The tokens that were told of this message, if it was told: as one, or as several, before it was known that they
@@ -103,25 +102,25 @@ impl Before {
             let Some(number) = self.events.get(event) else {
                 continue;
             };
-            let told = number.and_then(|n| self.told.get_mut(n)?.take());
-            *sum.get_or_insert_with(Tokens::default) += told.unwrap_or_default();
+            let exported = number.and_then(|n| self.tokens.get_mut(n)?.take());
+            *sum.get_or_insert_with(Tokens::default) += exported.unwrap_or_default();
         }
         sum
     }
 
     fn rest(self) -> Tokens {
         let mut rest = Tokens::default();
-        self.told.into_iter().flatten().for_each(|t| rest += t);
+        self.tokens.into_iter().flatten().for_each(|t| rest += t);
         rest
     }
 }
 
 /// What is left of tokens, kind by kind.
-fn rest(all: Tokens, told: Tokens) -> Tokens {
+fn rest(all: Tokens, part: Tokens) -> Tokens {
     Tokens {
-        input: all.input.saturating_sub(told.input),
-        output: all.output.saturating_sub(told.output),
-        cache_read: all.cache_read.saturating_sub(told.cache_read),
-        cache_write: all.cache_write.saturating_sub(told.cache_write),
+        input: all.input.saturating_sub(part.input),
+        output: all.output.saturating_sub(part.output),
+        cache_read: all.cache_read.saturating_sub(part.cache_read),
+        cache_write: all.cache_write.saturating_sub(part.cache_write),
     }
 }

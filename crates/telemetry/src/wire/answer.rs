@@ -31,24 +31,24 @@ impl Batch {
     }
 
     fn answer_protobuf(&self) -> Vec<u8> {
-        let told = self.partial_success();
+        let rejection = self.partial_success();
         match self.signal() {
             Signal::Traces => ExportTraceServiceResponse {
-                partial_success: told.map(|(n, why)| ExportTracePartialSuccess {
+                partial_success: rejection.map(|(n, why)| ExportTracePartialSuccess {
                     rejected_spans: n,
                     error_message: why,
                 }),
             }
             .encode_to_vec(),
             Signal::Logs => ExportLogsServiceResponse {
-                partial_success: told.map(|(n, why)| ExportLogsPartialSuccess {
+                partial_success: rejection.map(|(n, why)| ExportLogsPartialSuccess {
                     rejected_log_records: n,
                     error_message: why,
                 }),
             }
             .encode_to_vec(),
             Signal::Metrics => ExportMetricsServiceResponse {
-                partial_success: told.map(|(n, why)| ExportMetricsPartialSuccess {
+                partial_success: rejection.map(|(n, why)| ExportMetricsPartialSuccess {
                     rejected_data_points: n,
                     error_message: why,
                 }),
@@ -67,7 +67,7 @@ impl Batch {
             Signal::Metrics => "rejectedDataPoints",
         };
         // 64-bit numbers are texts in this form.
-        let told = json!({ key: rejected.to_string(), "errorMessage": why });
-        json!({ "partialSuccess": told }).to_string().into_bytes()
+        let value = json!({ key: rejected.to_string(), "errorMessage": why });
+        json!({ "partialSuccess": value }).to_string().into_bytes()
     }
 }

@@ -44,11 +44,8 @@ pub struct RecordIndex(pub usize);
 /// The records of one signal, grouped by resource and scope.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Content {
-    /// Spans.
     Traces(ExportTraceServiceRequest),
-    /// Log records.
     Logs(ExportLogsServiceRequest),
-    /// Metrics and their data points.
     Metrics(ExportMetricsServiceRequest),
 }
 

@@ -11,11 +11,8 @@ use super::points::{self, PointMut};
 
 /// A record that may be changed.
 pub(super) enum RecordMut<'a> {
-    /// A span.
     Span(&'a mut Span),
-    /// A log record.
     Log(&'a mut LogRecord),
-    /// A data point.
     Point(PointMut<'a>),
 }
 

@@ -17,7 +17,6 @@ pub(super) fn count(metric: &Metric) -> usize {
 
 /// What a data point of any kind has.
 pub(super) struct Point<'a> {
-    /// Its attributes.
     pub(super) attributes: &'a [KeyValue],
     /// When it was measured.
     pub(super) time: u64,
@@ -25,7 +24,6 @@ pub(super) struct Point<'a> {
 
 /// What of a data point of any kind may be changed.
 pub(super) struct PointMut<'a> {
-    /// Its attributes.
     pub(super) attributes: &'a mut Vec<KeyValue>,
     /// Its examples; a summary has none.
     pub(super) exemplars: Option<&'a mut Vec<Exemplar>>,

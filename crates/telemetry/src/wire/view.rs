@@ -12,9 +12,7 @@ use super::points;
 /// What a record is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Item<'a> {
-    /// A span.
     Span(&'a Span),
-    /// A log record.
     Log(&'a LogRecord),
     /// A data point of this metric, measured at this time.
     Point(&'a Metric, u64),
@@ -23,7 +21,6 @@ pub(crate) enum Item<'a> {
 /// A record and where it stands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View<'a> {
-    /// Which.
     pub(crate) index: RecordIndex,
     /// The attributes of its resource.
     pub(crate) resource: &'a [KeyValue],
@@ -31,7 +28,6 @@ pub(crate) struct View<'a> {
     pub(crate) scope: &'a str,
     /// Its own attributes.
     pub(crate) attributes: &'a [KeyValue],
-    /// The record.
     pub(crate) item: Item<'a>,
 }
 

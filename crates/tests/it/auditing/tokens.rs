@@ -158,14 +158,14 @@ fn tokens_and_launches_leave_their_entries() {
 }
 
 #[test]
-fn a_changed_audit_is_told_by_verify_and_doctor_with_the_number() {
+fn a_changed_audit_entry_is_reported_with_its_number() {
     let world = World::new();
     let repo = world.repo();
     for _ in 0..4 {
         repo.siglum(&["run", "--", "true"]).ok();
     }
-    let told = verify(&world).ok();
-    assert!(told.contains("8  audit entries"), "{told}");
+    let report = verify(&world).ok();
+    assert!(report.contains("8  audit entries"), "{report}");
     repo.siglum(&["verify"]).ok();
     let db = world.store();
     db.execute("UPDATE audit SET actor = 'nobody' WHERE number = 3", [])
@@ -178,8 +178,8 @@ fn a_changed_audit_is_told_by_verify_and_doctor_with_the_number() {
     for flaw in ["entry 3 is not what was recorded", "entry 6 is missing"] {
         assert!(found.stdout.contains(flaw), "{}", found.stdout);
         for command in ["verify", "doctor"] {
-            let told = repo.siglum(&[command]);
-            assert!(told.stdout.contains(flaw), "{command}: {}", told.stdout);
+            let ran = repo.siglum(&[command]);
+            assert!(ran.stdout.contains(flaw), "{command}: {}", ran.stdout);
         }
     }
 }

@@ -74,7 +74,7 @@ fn is_whole(shown: &Sessions, talks: &[&Talk<'_>]) -> bool {
 }
 
 #[test]
-fn s36_three_turns_are_one_session_everywhere() {
+fn three_turns_are_one_session_everywhere() {
     for protocol in ["http/protobuf", "http/json"] {
         let world = World::new();
         let repo = world.repo();
@@ -88,7 +88,7 @@ fn s36_three_turns_are_one_session_everywhere() {
 }
 
 #[test]
-fn s36_what_goes_on_and_what_is_forked() {
+fn a_resumed_session_stays_one_and_its_fork_is_another() {
     let world = World::new();
     let repo = world.repo();
     let sink = sink(&repo, "http/protobuf");
@@ -103,7 +103,7 @@ fn s36_what_goes_on_and_what_is_forked() {
 }
 
 #[test]
-fn s36_a_sub_agent_is_in_the_same_session() {
+fn a_sub_agent_is_in_the_same_session() {
     let world = World::new();
     let repo = world.repo();
     let sink = sink(&repo, "http/protobuf");
@@ -120,7 +120,7 @@ fn s36_a_sub_agent_is_in_the_same_session() {
 }
 
 #[test]
-fn s36_what_was_sent_twice_counts_once() {
+fn what_was_sent_twice_counts_once() {
     let world = World::new();
     let repo = world.repo();
     let sink = sink(&repo, "http/protobuf");
@@ -137,7 +137,7 @@ fn s36_what_was_sent_twice_counts_once() {
             std::thread::sleep(Duration::from_millis(50));
         }
     };
-    wait("every answer was lost", &|| sink.untold() == 0);
+    wait("every answer was lost", &|| sink.pending_fates() == 0);
     wait("something was sent again", &|| {
         let batches = batches(&sink);
         let ids: Vec<_> = batches.iter().flatten().map(|span| &span.id).collect();

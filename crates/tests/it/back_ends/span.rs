@@ -96,7 +96,6 @@ impl std::ops::AddAssign for Totals {
 /// What is shown of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Shown {
-    /// The traces that are listed in it.
     pub(super) traces: BTreeSet<String>,
     pub(super) totals: Totals,
 }

@@ -65,8 +65,8 @@ fn it_is_linked_when_it_is_seen_and_earlier_checkpoints_show_it() {
     until("the worker links it", || world.count(ATTACHED) == 1);
     assert_eq!(links(&repo.why("HEAD").0["committer"]), ["pr_number=7"]);
     assert_eq!(shown(&repo, "one"), seven("output of gh pr create"));
-    let told = repo.siglum(&["show", "one"]).ok();
-    assert!(told.contains("PR 7 (output of gh pr create)"), "{told}");
+    let text = repo.siglum(&["show", "one"]).ok();
+    assert!(text.contains("PR 7 (output of gh pr create)"), "{text}");
     agent.sh("gh pr create --fill").ok();
     agent.stop();
     agent.end("exit");

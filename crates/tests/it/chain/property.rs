@@ -212,13 +212,13 @@ fn agrees(served: &Served<'_>, session: &str, links: &Links, what: &str) {
     assert_eq!(&attached_links(&own), links, "session: {what}");
     let listed = served.get(&format!("/v1/sessions/{session}/links"));
     assert_eq!(&attached_links(&listed), links, "links: {what}");
-    let (mut query, mut asked) = (Vec::new(), Links::new());
+    let (mut query, mut wanted) = (Vec::new(), Links::new());
     for link in links {
         let (field, value) = link.split_once('=').unwrap();
         // Of a field that was attached twice, one may be asked for.
-        if field == "label" || !asked.iter().any(|l| l.starts_with(&format!("{field}="))) {
+        if field == "label" || !wanted.iter().any(|l| l.starts_with(&format!("{field}="))) {
             query.push(format!("{field}={}", encoded(value)));
-            asked.insert(link.clone());
+            wanted.insert(link.clone());
         }
     }
     let path = format!("/v1/sessions?limit=500&{}", query.join("&"));
@@ -227,7 +227,7 @@ fn agrees(served: &Served<'_>, session: &str, links: &Links, what: &str) {
     assert!(ids.clone().any(|s| s["id"] == session), "list: {what}");
     for listed in ids {
         assert!(
-            attached_links(listed).is_superset(&asked),
+            attached_links(listed).is_superset(&wanted),
             "list: {what}\n{listed}"
         );
     }
@@ -265,13 +265,13 @@ fn refused(repo: &Repo<'_>, served: &Served<'_>, case: &Launched, flags: &str, w
         .current_dir(&repo.dir)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert_eq!(ran.status.code(), Some(2), "{what}\n{said}");
+    let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(2), "{what}\n{stderr}");
     assert!(
-        case.refused.iter().any(|field| said.contains(field)),
-        "{what}\n{said}"
+        case.refused.iter().any(|field| stderr.contains(field)),
+        "{what}\n{stderr}"
     );
-    assert!(!said.contains(SECRET), "{what}\n{said}");
+    assert!(!stderr.contains(SECRET), "{what}\n{stderr}");
     assert!(!repo.dir.join("ran").exists(), "{what}");
     let after = (count("sessions"), count("statements"), how_many(served));
     assert_eq!(after, before, "{what}");

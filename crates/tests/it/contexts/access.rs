@@ -81,8 +81,8 @@ fn converse(gateway: &Gateway, worker: u32) {
     };
     let own = format!("w{worker}x");
     let check = |keys: &Value, turns: usize| {
-        let told = post("assemble", &with(keys, json!({ "budget": 1_000_000 })));
-        let messages = told["messages"].as_array().unwrap();
+        let assembled = post("assemble", &with(keys, json!({ "budget": 1_000_000 })));
+        let messages = assembled["messages"].as_array().unwrap();
         assert_eq!(messages.len(), 2 * turns);
         for message in messages {
             assert!(

@@ -13,7 +13,7 @@ fn numbered(n: u64) -> Value {
 }
 
 #[test]
-fn s13_a_commit_that_is_delivered_twice_is_stored_once() {
+fn a_commit_that_is_delivered_twice_is_stored_once() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -27,7 +27,7 @@ fn s13_a_commit_that_is_delivered_twice_is_stored_once() {
 }
 
 #[test]
-fn s14_another_content_under_the_same_key_is_a_conflict_and_is_noted() {
+fn another_content_under_the_same_key_is_a_conflict_and_is_noted() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -36,8 +36,8 @@ fn s14_another_content_under_the_same_key_is_a_conflict_and_is_noted() {
         let mut other = turn("b");
         other["advancement_key"] = json!("a");
         let refused = host.post("commit", &with(&keys, other));
-        let told = refused.problem(409, "conflict");
-        assert_eq!(told["fate"], "not-committed");
+        let problem = refused.problem(409, "conflict");
+        assert_eq!(problem["fate"], "not-committed");
         assert_eq!(host.seen(&keys), strings(&["a"]));
         let noted = audited(&gateway, "context.conflict");
         assert_eq!(noted.len(), 1);
@@ -45,7 +45,7 @@ fn s14_another_content_under_the_same_key_is_a_conflict_and_is_noted() {
 }
 
 #[test]
-fn s15_what_comes_late_or_not_at_all_comes_to_its_place() {
+fn what_comes_late_or_not_at_all_comes_to_its_place() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -62,10 +62,10 @@ fn s15_what_comes_late_or_not_at_all_comes_to_its_place() {
             (&json!(7), &json!(8))
         );
         let ask = with(&keys, json!({ "budget": 1000 }));
-        let told = host.post("assemble", &ask).problem(409, "gap");
+        let problem = host.post("assemble", &ask).problem(409, "gap");
         assert!(
-            told["detail"].as_str().unwrap().contains("7 to 8"),
-            "{told}"
+            problem["detail"].as_str().unwrap().contains("7 to 8"),
+            "{problem}"
         );
         let behind = host.commit(&keys, numbered(4));
         assert_eq!(
@@ -82,7 +82,7 @@ fn s15_what_comes_late_or_not_at_all_comes_to_its_place() {
 }
 
 #[test]
-fn a_gap_that_is_accepted_is_told_of_and_in_nobodys_way() {
+fn a_gap_that_is_accepted_is_explained_and_in_nobodys_way() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -103,17 +103,17 @@ fn a_gap_that_is_accepted_is_told_of_and_in_nobodys_way() {
 }
 
 #[test]
-fn s17_a_turn_that_was_broken_off_is_not_committed_and_the_one_after_names_it() {
+fn a_broken_off_turn_is_not_committed_and_the_next_one_names_it() {
     each_store(|store| {
         let mut gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
         let keys = host.resolve("r", json!({}));
         host.commit_turns(&keys, &["a"]);
-        let said = json!({
+        let message = json!({
             "advancement_key": "broken", "place": 0,
             "message": { "type": "user", "text": "ask broken" },
         });
-        host.post("ingest", &with(&keys, said)).is(200);
+        host.post("ingest", &with(&keys, message)).is(200);
         gateway.kill();
         gateway.restart(store);
         host.client = gateway.launcher();
@@ -137,10 +137,10 @@ fn an_overflow_in_the_middle_of_a_turn_is_met_there() {
         let keys = host.resolve("r", json!({}));
         host.commit_turns(&keys, &["a", "b"]);
         let ingest = |place: usize| {
-            let said = json!({
+            let message = json!({
                 "advancement_key": "t", "place": place, "message": turn("t")["messages"][place],
             });
-            host.post("ingest", &with(&keys, said)).is(200);
+            host.post("ingest", &with(&keys, message)).is(200);
         };
         ingest(0);
         let compact =
@@ -158,7 +158,7 @@ fn an_overflow_in_the_middle_of_a_turn_is_met_there() {
 }
 
 #[test]
-fn s18_three_turns_at_once_on_one_route_are_all_stored() {
+fn three_turns_at_once_on_one_route_are_all_stored() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -180,7 +180,7 @@ fn s18_three_turns_at_once_on_one_route_are_all_stored() {
 }
 
 #[test]
-fn s19_keys_that_differ_in_case_alone_are_two_routes() {
+fn keys_that_differ_in_case_alone_are_two_routes() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -240,7 +240,7 @@ fn malformed() -> Vec<(Value, &'static str)> {
 }
 
 #[test]
-fn s20_a_selector_that_is_missing_or_malformed_is_refused_and_nothing_is_written() {
+fn a_missing_or_malformed_selector_is_refused_and_writes_nothing() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -298,7 +298,7 @@ fn s20_a_selector_that_is_missing_or_malformed_is_refused_and_nothing_is_written
 }
 
 #[test]
-fn s21_a_restart_changes_nothing() {
+fn a_restart_changes_nothing() {
     each_store(|store| {
         let mut gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -314,7 +314,7 @@ fn s21_a_restart_changes_nothing() {
 }
 
 #[test]
-fn s22_how_a_route_fares_does_not_depend_on_who_wrote_last() {
+fn how_a_route_fares_does_not_depend_on_who_wrote_last() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -334,7 +334,7 @@ fn s22_how_a_route_fares_does_not_depend_on_who_wrote_last() {
 }
 
 #[test]
-fn s23_a_run_is_found_by_issue_and_pull_request_and_names_its_context() {
+fn a_run_is_found_by_its_links_and_names_its_context() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);

@@ -6,7 +6,7 @@ use super::host::{Host, strings, turn, with};
 use crate::gateway::server::{Gateway, each_store};
 
 #[test]
-fn s16_a_commit_that_met_a_kill_is_stored_once() {
+fn a_commit_that_met_a_kill_is_stored_once() {
     each_store(|store| {
         let mut gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);

@@ -24,7 +24,7 @@ fn none() -> Vec<String> {
 }
 
 #[test]
-fn s01_three_isolated_ticks_see_nothing_of_each_other() {
+fn three_isolated_ticks_see_nothing_of_each_other() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -43,7 +43,7 @@ fn s01_three_isolated_ticks_see_nothing_of_each_other() {
 }
 
 #[test]
-fn s02_a_wake_with_the_same_route_makes_no_other_one() {
+fn a_wake_with_the_same_route_makes_no_other_one() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -56,7 +56,7 @@ fn s02_a_wake_with_the_same_route_makes_no_other_one() {
 }
 
 #[test]
-fn s03_an_overflow_compacts_the_context_of_its_tick_alone() {
+fn an_overflow_compacts_the_context_of_its_tick_alone() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -83,7 +83,7 @@ fn s03_an_overflow_compacts_the_context_of_its_tick_alone() {
 }
 
 #[test]
-fn s04_a_shared_heartbeat_is_flagged_and_can_be_left_out() {
+fn a_shared_heartbeat_is_flagged_and_can_be_left_out() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -103,7 +103,7 @@ fn s04_a_shared_heartbeat_is_flagged_and_can_be_left_out() {
 }
 
 #[test]
-fn s05_two_isolated_cron_runs_are_two_contexts_of_one_route() {
+fn two_isolated_cron_runs_are_two_contexts_of_one_route() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -120,7 +120,7 @@ fn s05_two_isolated_cron_runs_are_two_contexts_of_one_route() {
 }
 
 #[test]
-fn s06_a_named_cron_session_goes_on() {
+fn a_named_cron_session_goes_on() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -130,7 +130,7 @@ fn s06_a_named_cron_session_goes_on() {
 }
 
 #[test]
-fn s07_after_a_reset_nothing_of_before_is_seen_and_it_can_be_recalled() {
+fn after_a_reset_the_past_is_not_seen_and_can_be_recalled() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -162,7 +162,7 @@ fn with_settings(store: &crate::gateway::server::Store, text: &str) -> Gateway {
 }
 
 #[test]
-fn s08_a_reset_that_keeps_a_tail_keeps_exactly_that() {
+fn a_reset_that_keeps_a_tail_keeps_exactly_that() {
     each_store(|store| {
         let text = "[[contexts]]\nroutes = \"chat:*\"\nreset = \"tail:6\"\n";
         let gateway = with_settings(store, text);
@@ -183,7 +183,7 @@ fn s08_a_reset_that_keeps_a_tail_keeps_exactly_that() {
 }
 
 #[test]
-fn s09_an_idle_rollover_has_the_tail_and_names_the_one_before() {
+fn an_idle_rollover_has_the_tail_and_names_the_one_before() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -204,7 +204,7 @@ fn s09_an_idle_rollover_has_the_tail_and_names_the_one_before() {
 }
 
 #[test]
-fn s10_a_rewind_goes_on_from_its_anchor() {
+fn a_rewind_goes_on_from_its_anchor() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -217,7 +217,7 @@ fn s10_a_rewind_goes_on_from_its_anchor() {
 }
 
 #[test]
-fn s11_a_fork_shares_its_prefix_by_reference() {
+fn a_fork_shares_its_prefix_by_reference() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);
@@ -238,7 +238,7 @@ fn s11_a_fork_shares_its_prefix_by_reference() {
 }
 
 #[test]
-fn s12_a_sub_agent_has_what_was_declared_or_leaves_nothing() {
+fn a_sub_agent_has_what_was_declared_or_leaves_nothing() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut host = Host::new(&gateway);

@@ -187,12 +187,12 @@ impl Drop for Driver {
 
 /// A turn that is committed at once.
 pub(crate) fn whole(session: &str, key: &str) -> Value {
-    let said = [
+    let items = [
         json!({ "prompt": format!("{key} asks") }),
         json!({ "answer": format!("{key} answers") }),
         json!({ "stop": "" }),
     ];
-    json!({ "do": "commit", "session": session, "key": key, "said": said })
+    json!({ "do": "commit", "session": session, "key": key, "said": items })
 }
 
 pub(crate) fn texts(log: &Value) -> Vec<String> {

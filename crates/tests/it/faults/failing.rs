@@ -30,7 +30,6 @@ impl Small {
         mounted.status.success().then_some(Self { dir, is_ours })
     }
 
-    /// Takes all room that is left.
     fn fill(&self) {
         let zeros = vec![0; 32 << 20];
         std::fs::write(self.dir.join("ballast"), zeros).unwrap_err();
@@ -65,7 +64,7 @@ fn seen(driver: &mut Driver, store: &Store, session: &str) -> Vec<Value> {
 }
 
 #[test]
-fn f05_s05_nothing_of_a_turn_is_seen_when_the_disk_is_full() {
+fn nothing_of_a_turn_is_seen_when_the_disk_is_full() {
     on_a_file(|store| {
         let Some(small) = Small::below(store) else {
             eprintln!("no mount: not shown");
@@ -124,7 +123,7 @@ fn noise() -> String {
 }
 
 #[test]
-fn f05_f09_s05_nothing_of_a_turn_is_seen_when_the_store_refuses_it() {
+fn nothing_of_a_turn_is_seen_when_the_store_refuses_it() {
     each_store(|store| {
         let mut driver = store.driver();
         driver.follow();
@@ -139,7 +138,7 @@ fn f05_f09_s05_nothing_of_a_turn_is_seen_when_the_store_refuses_it() {
         driver.feed(store);
         assert_eq!(seen(&mut driver, store, &session), before);
         // The same in steps: what was said waits, and nobody sees it.
-        let step = |what: &str, said: Value| json!({ "do": what, "session": session, "key": "t4", "said": said });
+        let step = |what: &str, items: Value| json!({ "do": what, "session": session, "key": "t4", "said": items });
         driver.must(&step("open", json!([{ "prompt": "t4 asks" }])));
         driver.must(&step("append", json!([{ "answer": "t4 answers" }])));
         driver.refused(&step("commit", json!([])), "store");
@@ -155,7 +154,7 @@ fn f05_f09_s05_nothing_of_a_turn_is_seen_when_the_store_refuses_it() {
 }
 
 #[test]
-fn s25_one_session_that_cannot_commit_is_in_nobodys_way() {
+fn one_session_that_cannot_commit_is_in_nobodys_way() {
     each_store(|store| {
         let mut drivers: Vec<(Driver, String)> = (0..16)
             .map(|n| {
@@ -193,7 +192,7 @@ fn s25_one_session_that_cannot_commit_is_in_nobodys_way() {
 }
 
 #[test]
-fn f15_s23_a_store_from_the_future_is_refused_and_stays_as_it_is() {
+fn a_store_from_the_future_is_refused_and_stays_as_it_is() {
     on_a_file(|store| {
         store.driver().create("s");
         store.sql("UPDATE meta SET value = 999 WHERE key IN ('min_reader', 'min_writer')");
@@ -218,7 +217,7 @@ fn f15_s23_a_store_from_the_future_is_refused_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_full_disk_is_told_by_the_doctor_and_a_gateway_on_it_is_not_ready() {
+fn the_doctor_reports_a_full_disk_and_its_gateway_is_not_ready() {
     on_a_file(|store| {
         let Some(small) = Small::below(store) else {
             eprintln!("no mount: not shown");

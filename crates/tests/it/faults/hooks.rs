@@ -281,8 +281,8 @@ fn a_full_disk() {
         ] {
             let words: Vec<&str> = args.split(' ').collect();
             let ran = repo.siglum(&words);
-            let is_told = args == "doctor" && ran.code == Some(1);
-            assert!(ran.code == Some(0) || is_told, "{args}: {ran:?}");
+            let is_reported = args == "doctor" && ran.code == Some(1);
+            assert!(ran.code == Some(0) || is_reported, "{args}: {ran:?}");
         }
         fs::remove_file(disk.join("fill")).unwrap();
         // What could not be kept is the content of the edit; who committed is known.

@@ -33,9 +33,9 @@ fn bytes(world: &World) -> u64 {
 #[track_caller]
 fn refused(ran: &Ran, text: &str) {
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let said = format!("{}{}", ran.stdout, ran.stderr);
+    let output = format!("{}{}", ran.stdout, ran.stderr);
     for part in [text, "siglum restore", "siglum init"] {
-        assert!(said.contains(part), "{part}: {ran:?}");
+        assert!(output.contains(part), "{part}: {ran:?}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! What happens when something breaks: to hooks, and to drivers of turns, their store and whoever shows what they
-//! commit. Named after the failures F1 to F16 and the scenarios 1 to 28 of the design.
+//! commit. `docs/scenarios.md` lists the failures and the scenarios.
 //!
 //! Each body runs on each store: on a file always, on PostgreSQL where `SIGLUM_TEST_PG` names a server. After each one
 //! the ledger must verify, and every sink must be a prefix of it.

@@ -40,7 +40,7 @@ enum Promise {
 }
 
 #[test]
-fn s17_a_power_cut_loses_nothing_that_was_acknowledged_or_sealed() {
+fn a_power_cut_loses_nothing_that_was_acknowledged_or_sealed() {
     let world = World::new();
     let repo = world.repo();
     let mut agent = Agent::start(&repo, "one");
@@ -203,8 +203,8 @@ fn promises(ops: &[Op]) -> Vec<(usize, Promise)> {
         let Op::Create { name, .. } = op else {
             return None;
         };
-        let said = name.strip_prefix("acks").ok()?.to_str()?;
-        let (kind, what) = said.split_once('-')?;
+        let ack = name.strip_prefix("acks").ok()?.to_str()?;
+        let (kind, what) = ack.split_once('-')?;
         let what = what.to_owned();
         Some(match kind {
             "commit" => Promise::Commit(what),
@@ -275,8 +275,8 @@ fn look_at<'a>(
     let worked = run(&["worker", "--once"]);
     assert!(worked.status.success(), "{what}: {worked:?}");
     let verified = run(&["verify", "--json"]);
-    let told: Value = serde_json::from_slice(&verified.stdout).expect(what);
-    let problems = told["data"]["problems"].as_array().unwrap();
+    let report: Value = serde_json::from_slice(&verified.stdout).expect(what);
+    let problems = report["data"]["problems"].as_array().unwrap();
     for problem in problems {
         let place = problem["place"].as_str().unwrap();
         assert!(place.starts_with("file version"), "{what}: {problem}");

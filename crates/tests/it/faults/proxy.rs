@@ -63,8 +63,8 @@ impl Wire {
     fn carry(&self, client: TcpStream, mut server: &TcpStream, muted: &AtomicBool) {
         let to = server.try_clone().unwrap();
         let back = client.try_clone().unwrap();
-        pass(client, &to, |said| {
-            let commits = said.windows(7).any(|word| word == b"COMMIT\0");
+        pass(client, &to, |bytes| {
+            let commits = bytes.windows(7).any(|word| word == b"COMMIT\0");
             let due = |n: u32| n.checked_sub(1);
             let (less, more) = (Ordering::SeqCst, Ordering::SeqCst);
             if !commits || self.cuts.fetch_update(less, more, due).is_err() {
@@ -72,7 +72,7 @@ impl Wire {
             }
             muted.store(true, Ordering::SeqCst);
             if self.forwards.load(Ordering::SeqCst) {
-                server.write_all(said).unwrap();
+                server.write_all(bytes).unwrap();
                 // The server ends by itself, so that it has done what it was asked for.
                 server.write_all(b"X\0\0\0\x04").unwrap();
             }
@@ -95,7 +95,7 @@ fn pass(mut from: TcpStream, mut to: &TcpStream, mut may: impl FnMut(&[u8]) -> b
 }
 
 #[test]
-fn f06_s06_a_wire_that_is_cut_in_a_commit_leaves_one_outcome() {
+fn a_wire_that_is_cut_in_a_commit_leaves_one_outcome() {
     on_a_server(|store| {
         let proxy = Proxy::before(store);
         let mut driver = Driver::at(store, &proxy.address);

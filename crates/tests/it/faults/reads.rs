@@ -6,7 +6,7 @@ use super::driver::texts;
 use super::store::{Store, each_store};
 
 #[test]
-fn s07_an_open_turn_is_seen_by_its_driver_alone() {
+fn an_open_turn_is_seen_by_its_driver_alone() {
     each_store(|store| {
         let mut driver = store.driver();
         driver.follow();
@@ -14,7 +14,7 @@ fn s07_an_open_turn_is_seen_by_its_driver_alone() {
         driver.lease(&session);
         driver.turn(&session, "t1");
         let secret = "wombat";
-        let step = |what: &str, said: Value| json!({ "do": what, "session": session, "key": "t2", "said": said });
+        let step = |what: &str, items: Value| json!({ "do": what, "session": session, "key": "t2", "said": items });
         driver.must(&step("open", json!([{ "prompt": secret }])));
         driver.must(&step("append", json!([{ "answer": secret }])));
         let mut other = store.driver();
@@ -64,7 +64,7 @@ fn commands_say_nothing(store: &Store, session: &str, secret: &str) {
 }
 
 #[test]
-fn s19_a_session_that_goes_on_in_another_process_is_the_same_to_the_byte() {
+fn a_session_in_another_process_is_the_same_to_the_byte() {
     each_store(|store| {
         let mut driver = store.driver();
         let session = driver.create("s");
@@ -98,7 +98,7 @@ fn s19_a_session_that_goes_on_in_another_process_is_the_same_to_the_byte() {
 }
 
 #[test]
-fn s20_forks_and_rewinds_cost_their_difference_and_the_past_stays() {
+fn forks_and_rewinds_cost_their_difference_and_the_past_stays() {
     each_store(|store| {
         let mut driver = store.driver();
         driver.follow();
@@ -123,16 +123,16 @@ fn s20_forks_and_rewinds_cost_their_difference_and_the_past_stays() {
             );
             other.lease(&made);
             other.turn(&made, "mine");
-            let said = texts(&other.must(&json!({ "do": "history", "session": made })));
-            (made, said)
+            let log = texts(&other.must(&json!({ "do": "history", "session": made })));
+            (made, log)
         };
         let mine = ["mine asks".to_owned(), "mine answers".to_owned()];
-        let (rewound, said) = fork(&tenth, "rewound", &session);
-        assert_eq!(said, [&all[..20], &mine].concat());
-        let (_, said) = fork(&Value::Null, "ahead", &session);
-        assert_eq!(said, [&all[..], &mine].concat());
-        let (_, said) = fork(&Value::Null, "again", &rewound);
-        assert_eq!(said, [&all[..20], &mine, &mine].concat());
+        let (rewound, log) = fork(&tenth, "rewound", &session);
+        assert_eq!(log, [&all[..20], &mine].concat());
+        let (_, log) = fork(&Value::Null, "ahead", &session);
+        assert_eq!(log, [&all[..], &mine].concat());
+        let (_, log) = fork(&Value::Null, "again", &rewound);
+        assert_eq!(log, [&all[..20], &mine, &mine].concat());
         let after: u64 = store.sql(rows).parse().unwrap();
         assert_eq!(
             after - before,
@@ -151,7 +151,7 @@ fn s20_forks_and_rewinds_cost_their_difference_and_the_past_stays() {
 }
 
 #[test]
-fn s27_a_link_that_was_attached_by_one_who_died_is_there_once() {
+fn a_link_that_was_attached_by_one_who_died_is_there_once() {
     each_store(|store| {
         let links = [
             ("issue_number", "42"),

@@ -26,7 +26,7 @@ fn short(session: &str) -> Value {
 }
 
 #[test]
-fn f12_s16_a_driver_that_slept_past_its_lease_is_fenced() {
+fn a_driver_that_slept_past_its_lease_is_fenced() {
     each_store(|store| {
         let mut sleeper = store.driver();
         let session = sleeper.create("s");
@@ -64,7 +64,7 @@ fn f12_s16_a_driver_that_slept_past_its_lease_is_fenced() {
 }
 
 #[test]
-fn f12_s16_what_it_had_said_is_settled_once_and_never_interleaved() {
+fn the_turn_of_a_fenced_driver_is_settled_once_and_never_mixed() {
     each_store(|store| {
         for (name, end) in [
             ("stopped", json!({ "stop": "" })),
@@ -73,7 +73,7 @@ fn f12_s16_what_it_had_said_is_settled_once_and_never_interleaved() {
             let mut sleeper = store.driver();
             let session = sleeper.create(&name.replace(' ', "-"));
             sleeper.must(&short(&session));
-            let step = |what: &str, said: Value| json!({ "do": what, "session": session, "key": "late", "said": said });
+            let step = |what: &str, items: Value| json!({ "do": what, "session": session, "key": "late", "said": items });
             sleeper.must(&step("open", json!([{ "prompt": "late asks" }])));
             sleeper.must(&step("append", json!([{ "answer": "late answers" }])));
             if name == "stopped" {
@@ -106,7 +106,7 @@ fn f12_s16_what_it_had_said_is_settled_once_and_never_interleaved() {
 }
 
 #[test]
-fn s17_of_two_commits_behind_the_same_turn_one_is_taken() {
+fn of_two_commits_behind_the_same_turn_one_is_taken() {
     each_store(|store| {
         let mut one = store.driver();
         let session = one.create("s");
@@ -144,7 +144,7 @@ fn s17_of_two_commits_behind_the_same_turn_one_is_taken() {
 }
 
 #[test]
-fn s21_archived_while_a_turn_is_committed() {
+fn a_turn_is_committed_before_its_session_is_archived_or_refused() {
     each_store(|store| {
         for round in 0..20 {
             let mut driver = store.driver();

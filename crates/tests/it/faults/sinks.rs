@@ -33,7 +33,7 @@ fn shown(store: &Store, session: &str) -> usize {
 }
 
 #[test]
-fn f07_s14_what_was_not_shown_when_the_driver_died_is_shown_later() {
+fn what_was_not_shown_when_the_driver_died_is_shown_later() {
     each_store(|store| {
         for (n, place) in ["after", "inside", "before"].into_iter().enumerate() {
             let mut driver = store.driver();
@@ -54,7 +54,7 @@ fn f07_s14_what_was_not_shown_when_the_driver_died_is_shown_later() {
 }
 
 #[test]
-fn f07_s14_a_feeder_that_dies_at_every_step_shows_nothing_twice() {
+fn a_feeder_that_dies_at_every_step_shows_nothing_twice() {
     each_store(|store| {
         let mut driver = store.driver();
         let all = sessions(&mut driver, &["a", "b"], 3);
@@ -89,7 +89,7 @@ fn f07_s14_a_feeder_that_dies_at_every_step_shows_nothing_twice() {
 }
 
 #[test]
-fn f08_s12_a_sink_that_is_down_is_in_nobodys_way_and_catches_up() {
+fn a_sink_that_is_down_is_in_nobodys_way_and_catches_up() {
     each_store(|store| {
         let mut driver = store.driver();
         driver.must(&json!({ "do": "add", "name": "other" }));
@@ -130,7 +130,7 @@ fn f08_s12_a_sink_that_is_down_is_in_nobodys_way_and_catches_up() {
 }
 
 #[test]
-fn f08_a_sink_that_took_it_and_says_no_gets_it_once() {
+fn a_sink_that_took_it_and_says_no_gets_it_once() {
     each_store(|store| {
         let mut driver = store.driver();
         let session = sessions(&mut driver, &["a"], 4).remove(0);
@@ -148,7 +148,7 @@ fn f08_a_sink_that_took_it_and_says_no_gets_it_once() {
 }
 
 #[test]
-fn f08_a_sink_that_hangs_is_left_and_tried_again() {
+fn a_sink_that_hangs_is_left_and_tried_again() {
     each_store(|store| {
         let mut driver = store.driver();
         let session = sessions(&mut driver, &["a"], 0).remove(0);
@@ -179,7 +179,7 @@ fn f08_a_sink_that_hangs_is_left_and_tried_again() {
 }
 
 #[test]
-fn s13_what_is_refused_for_ever_is_set_aside_and_others_go_on() {
+fn what_is_refused_for_ever_is_set_aside_and_others_go_on() {
     each_store(|store| {
         let mut driver = store.driver();
         let all = sessions(&mut driver, &["a", "b"], 3);
@@ -211,7 +211,7 @@ fn s13_what_is_refused_for_ever_is_set_aside_and_others_go_on() {
 }
 
 #[test]
-fn f10_s21_what_comes_late_is_ignored() {
+fn what_comes_late_is_ignored() {
     each_store(|store| {
         let mut driver = store.driver();
         let session = sessions(&mut driver, &["a"], 3).remove(0);
@@ -232,7 +232,7 @@ fn f10_s21_what_comes_late_is_ignored() {
 }
 
 #[test]
-fn f11_s15_a_sink_that_is_ahead_is_filled_again_and_never_adopted() {
+fn a_sink_that_is_ahead_is_filled_again_and_never_adopted() {
     each_store(|store| {
         let mut driver = store.driver();
         let session = sessions(&mut driver, &["a"], 2).remove(0);
@@ -261,7 +261,7 @@ fn f11_s15_a_sink_that_is_ahead_is_filled_again_and_never_adopted() {
 }
 
 #[test]
-fn f16_a_sink_that_cannot_write_is_shown_and_repaired() {
+fn a_sink_that_cannot_write_is_shown_and_repaired() {
     each_store(|store| {
         let mut driver = store.driver();
         let session = sessions(&mut driver, &["a"], 2).remove(0);

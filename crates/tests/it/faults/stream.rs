@@ -16,12 +16,12 @@ fn drive(driver: &mut Driver, session: &str, n: usize) -> Option<Value> {
         assert_eq!(done.get("error"), None, "{done}");
         return Some(done["receipt"].clone());
     }
-    let step = |what: &str, said: Value| json!({ "do": what, "session": session, "key": key, "said": said });
+    let step = |what: &str, items: Value| json!({ "do": what, "session": session, "key": key, "said": items });
     let opened = driver.ask(&step("open", json!([{ "prompt": format!("{key} asks") }])))?;
     assert_eq!(opened.get("error"), None, "{opened}");
     if opened.get("committed").is_none() {
-        let said = json!([{ "answer": format!("{key} answers") }, { "stop": "" }]);
-        let added = driver.ask(&step("append", said))?;
+        let items = json!([{ "answer": format!("{key} answers") }, { "stop": "" }]);
+        let added = driver.ask(&step("append", items))?;
         assert_eq!(added.get("error"), None, "{added}");
     }
     let done = driver.ask(&step("commit", json!([])))?;
@@ -30,7 +30,7 @@ fn drive(driver: &mut Driver, session: &str, n: usize) -> Option<Value> {
 }
 
 #[test]
-fn s02_s03_kills_in_a_stream_of_turns_lose_nothing_and_double_nothing() {
+fn kills_in_a_stream_of_turns_lose_nothing_and_double_nothing() {
     let kills = number("SIGLUM_KILLS").unwrap_or(200);
     each_store(|store| {
         let seed = seed();
@@ -85,10 +85,10 @@ fn s02_s03_kills_in_a_stream_of_turns_lose_nothing_and_double_nothing() {
         }
         // Each turn says three things, and those that were recovered say so.
         let texts = driver.texts(&session);
-        let asked: Vec<_> = texts.iter().filter(|t| t.ends_with("asks")).collect();
+        let prompts: Vec<_> = texts.iter().filter(|t| t.ends_with("asks")).collect();
         let turns = driver.receipts(&session).len();
         let expected: Vec<_> = (0..turns).map(|n| format!("t{n} asks")).collect();
-        assert_eq!(asked, expected.iter().collect::<Vec<_>>());
+        assert_eq!(prompts, expected.iter().collect::<Vec<_>>());
         eprintln!("{turns} turns");
     });
 }

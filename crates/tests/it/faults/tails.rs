@@ -7,7 +7,7 @@ use super::store::{Store, each_store};
 
 /// A turn in steps; each is one writing transaction.
 fn steps(session: &str) -> Vec<Value> {
-    let step = |what: &str, said: Value| json!({ "do": what, "session": session, "key": "k", "said": said });
+    let step = |what: &str, items: Value| json!({ "do": what, "session": session, "key": "k", "said": items });
     vec![
         json!({ "do": "lease", "session": session }),
         step("open", json!([{ "prompt": "asked" }])),
@@ -50,7 +50,7 @@ fn nothing_is_seen(driver: &mut Driver, session: &str) {
 }
 
 #[test]
-fn f01_to_f04_f06_s01_s08_to_s11_killed_at_every_step() {
+fn a_driver_is_killed_at_every_step_and_the_next_one_recovers() {
     each_store(|store| {
         store.driver().follow();
         for at in 1..=6 {
@@ -124,7 +124,7 @@ fn is_shown(store: &Store, conversation: &str, state: &str) {
 }
 
 #[test]
-fn f02_s08_a_turn_that_had_come_to_its_stop_is_committed_once() {
+fn a_turn_that_had_come_to_its_stop_is_committed_once() {
     each_store(|store| {
         let session = died(store, "s", 6, "before");
         let mut next = store.driver();
@@ -141,7 +141,7 @@ fn f02_s08_a_turn_that_had_come_to_its_stop_is_committed_once() {
 }
 
 #[test]
-fn f03_s09_a_turn_that_was_broken_off_is_kept_and_marked() {
+fn a_turn_that_was_broken_off_is_kept_and_marked() {
     each_store(|store| {
         let session = died(store, "s", 5, "before");
         let mut next = store.driver();
@@ -155,7 +155,7 @@ fn f03_s09_a_turn_that_was_broken_off_is_kept_and_marked() {
 }
 
 #[test]
-fn f04_s10_a_call_without_a_result_waits_for_a_person() {
+fn a_call_without_a_result_waits_for_a_person() {
     each_store(|store| {
         for (decision, texts) in [
             ("done", vec!["asked", "c", "decided"]),
@@ -187,7 +187,7 @@ fn f04_s10_a_call_without_a_result_waits_for_a_person() {
 }
 
 #[test]
-fn f01_s11_a_prompt_alone_is_offered_once() {
+fn a_prompt_alone_is_offered_once() {
     each_store(|store| {
         let session = died(store, "s", 3, "before");
         let mut next = store.driver();
@@ -206,7 +206,7 @@ fn f01_s11_a_prompt_alone_is_offered_once() {
 }
 
 #[test]
-fn f13_s18_a_session_whose_driver_is_dead_is_free_at_once() {
+fn a_session_whose_driver_is_dead_is_free_at_once() {
     each_store(|store| {
         let mut driver = store.driver();
         let session = driver.create("s");
@@ -221,7 +221,7 @@ fn f13_s18_a_session_whose_driver_is_dead_is_free_at_once() {
 }
 
 #[test]
-fn f06_s03_s04_an_answer_that_was_lost_is_asked_for_again() {
+fn a_commit_whose_answer_was_lost_is_repeated_and_stored_once() {
     each_store(|store| {
         let mut driver = store.driver();
         let session = driver.create("s");
@@ -248,7 +248,7 @@ fn f06_s03_s04_an_answer_that_was_lost_is_asked_for_again() {
 }
 
 #[test]
-fn f06_s06_an_outcome_that_nobody_knows_is_resolved_by_its_key() {
+fn an_outcome_that_nobody_knows_is_resolved_by_its_key() {
     each_store(|store| {
         let mut driver = store.driver();
         let session = driver.create("s");

@@ -46,7 +46,6 @@ fn kinds() -> Vec<(&'static str, String)> {
     [shell_kinds(), other_kinds()].concat()
 }
 
-/// Scripts of the shell.
 fn shell_kinds() -> Vec<(&'static str, String)> {
     let shell = |head: &str| format!("{head}\n{SHELL}");
     vec![
@@ -232,8 +231,8 @@ fn compare(what: &str, dir: &str, content: &str, mode: &str, before_init: &str) 
         )
     };
     let before = state();
-    let told = tree.siglum(&["init", "--yes"]);
-    assert_eq!(told.code, Some(0), "{what}: {told:?}");
+    let ran = tree.siglum(&["init", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{what}: {ran:?}");
     for repo in [&plain, &ours] {
         let log = repo.dir.join("log");
         repo.sh(&format!("{MOMENT}export LOG='{}'{DEEDS}", log.display()));

@@ -26,7 +26,7 @@ fn a_hooks_path_in_an_included_file_is_behind_ours() {
 }
 
 #[test]
-fn a_hooks_path_that_is_included_later_is_told_and_mended() {
+fn a_hooks_path_that_is_included_later_is_reported_and_mended() {
     let world = World::new();
     let repo = with_hooks(&world, PYTHON);
     repo.sh(INCLUDED).ok();
@@ -114,10 +114,10 @@ fn init_says_what_it_does_not_see_with_hooks_switched_off() {
     fs::create_dir(&repo.dir).unwrap();
     repo.sh("git init -q -b main . && git config core.hooksPath /dev/null")
         .ok();
-    let told = repo.siglum(&["init", "--yes"]);
-    assert_eq!(told.code, Some(0), "{told:?}");
-    assert!(told.stderr.contains("without git hooks"), "{told:?}");
-    assert!(!told.stderr.contains("Each commit now has"), "{told:?}");
+    let ran = repo.siglum(&["init", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("without git hooks"), "{ran:?}");
+    assert!(!ran.stderr.contains("Each commit now has"), "{ran:?}");
 }
 
 /// What `git lfs install` does: the first hook that is there and not its own ends it.
@@ -148,9 +148,9 @@ fn uploads(repo: &Repo<'_>) -> bool {
 }
 
 fn is_remarked(repo: &Repo<'_>) -> bool {
-    let told = repo.siglum(&["init", "--yes"]);
+    let init = repo.siglum(&["init", "--yes"]);
     let doctor = repo.siglum(&["doctor"]);
-    let both = [told.stderr, doctor.stdout].map(|text| text.contains("git lfs install"));
+    let both = [init.stderr, doctor.stdout].map(|text| text.contains("git lfs install"));
     assert_eq!(both[0], both[1], "init and doctor say the same");
     both[0]
 }

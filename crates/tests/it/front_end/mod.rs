@@ -57,12 +57,12 @@ fn steps(store: &Store, gateway: &Gateway, port: u16, conversation: &str, steps:
 }
 
 fn statuses(launcher: &Client, store: &Store, conversation: &str) -> (usize, String) {
-    let said = launcher
+    let page = launcher
         .get(&format!("/v1/sessions/{conversation}/messages"))
         .is(200);
     let ended =
         "SELECT group_concat(status, ' ') FROM (SELECT status FROM runs ORDER BY started_at)";
-    (said["items"].as_array().unwrap().len(), store.sql(ended))
+    (page["items"].as_array().unwrap().len(), store.sql(ended))
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_page_shows_what_streams_calls_asks_is_stopped_and_goes_on() {
         let all = ["streaming", "tool", "permission", "stop", "reload"];
         let ran = steps(store, &gateway, port, "page-1", &all);
         assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
-        for said in [
+        for expected in [
             "\"one two three four five six\"",
             "tool: returned what it says",
             "permission: [allow]",
@@ -88,7 +88,7 @@ fn a_page_shows_what_streams_calls_asks_is_stopped_and_goes_on() {
             "reload: resumed \"early\"",
             "reload: told again",
         ] {
-            assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
+            assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
         }
         assert!(!ran.stdout.contains("page error"), "{}", ran.stdout);
         // The gateway saw the same: six runs, one of them cancelled.

@@ -75,9 +75,9 @@ fn a_body_that_is_no_json_of_ours_is_refused_with_what_is_wrong() {
             (objects.as_bytes(), "nested"),
             (b"", "EOF"),
         ] {
-            let told = ask(&gateway, &with_body(&gateway, body));
-            let told = told.problem(400, "invalid-body");
-            let detail = told["detail"].as_str().unwrap();
+            let reply = ask(&gateway, &with_body(&gateway, body));
+            let problem = reply.problem(400, "invalid-body");
+            let detail = problem["detail"].as_str().unwrap();
             let sent = String::from_utf8_lossy(&body[..body.len().min(60)]).into_owned();
             assert!(detail.contains(word), "{sent}: {detail}");
         }
@@ -153,15 +153,15 @@ fn requests_that_are_pipelined_are_answered_in_order() {
         assert!(raw.say(format!("{one}{two}{three}{one}").as_bytes()));
         raw.answer().unwrap().is(200);
         raw.answer().unwrap().problem(404, "not-found");
-        let told = raw.answer().unwrap();
-        told.problem(405, "method-not-allowed");
-        assert!(told.header("allow").unwrap().contains("GET"));
+        let reply = raw.answer().unwrap();
+        reply.problem(405, "method-not-allowed");
+        assert!(reply.header("allow").unwrap().contains("GET"));
         raw.answer().unwrap().is(200);
     });
 }
 
 #[test]
-fn too_large_a_head_or_body_is_told_and_not_kept() {
+fn too_large_a_head_or_body_is_refused_and_not_kept() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let before = stored(store, &gateway);
@@ -178,16 +178,16 @@ fn too_large_a_head_or_body_is_told_and_not_kept() {
             "a".repeat(1 << 20)
         );
         for bytes in [&large, &many, &long] {
-            let told = ask(&gateway, bytes.as_bytes());
-            assert!([414, 431].contains(&told.status), "{}", told.status);
+            let reply = ask(&gateway, bytes.as_bytes());
+            assert!([414, 431].contains(&reply.status), "{}", reply.status);
         }
         // It is said to be too large: nothing of it is waited for.
         for length in [BODY + 1, 100 << 20, usize::MAX / 2] {
-            let told = ask(
+            let reply = ask(
                 &gateway,
                 head(&gateway, &format!("content-length: {length}\r\n")).as_bytes(),
             );
-            told.problem(413, "body-too-large");
+            reply.problem(413, "body-too-large");
         }
         // It is not said how large it is, and it never ends.
         let mut endless = connect(&gateway);
@@ -198,8 +198,8 @@ fn too_large_a_head_or_body_is_told_and_not_kept() {
             sent += chunk.len();
         }
         assert!(sent < 20 * BODY, "all of it was taken");
-        if let Some(told) = endless.answer() {
-            told.problem(413, "body-too-large");
+        if let Some(reply) = endless.answer() {
+            reply.problem(413, "body-too-large");
         }
         // What just fits is read.
         let most = vec![b' '; BODY];
@@ -230,8 +230,8 @@ fn who_sends_a_body_that_nobody_wants_gets_the_answer() {
         }
         // Whoever asks first sends nothing, and is told at once.
         let expects = format!("content-length: {}\r\nexpect: 100-continue\r\n", 3 * BODY);
-        let told = ask(&gateway, head(&gateway, &expects).as_bytes());
-        told.problem(413, "body-too-large");
+        let reply = ask(&gateway, head(&gateway, &expects).as_bytes());
+        reply.problem(413, "body-too-large");
         assert!(gateway.memory() < MEMORY, "{} kB", gateway.memory());
     });
 }
@@ -369,8 +369,8 @@ fn half_open(gateway: &Gateway) {
     let head = head(gateway, &format!("content-length: {}\r\n", body.len()));
     assert!(raw.say(format!("{head}{}", &body[..9]).as_bytes()));
     raw.half_close();
-    if let Some(told) = raw.answer() {
-        assert_eq!(told.status, 400, "{}", told.text);
+    if let Some(reply) = raw.answer() {
+        assert_eq!(reply.status, 400, "{}", reply.text);
     }
     assert!(raw.is_over());
 }
@@ -475,7 +475,7 @@ fn one_token_has_so_many_connections_and_another_one_its_own() {
 
 /// Who tries tokens is stopped, and nobody else is.
 #[test]
-fn who_comes_with_wrong_tokens_too_often_is_told_to_wait() {
+fn who_comes_with_wrong_tokens_too_often_has_to_wait() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         // A tenant that is there and one that nobody has, so that neither is told by it.
@@ -492,10 +492,10 @@ fn who_comes_with_wrong_tokens_too_often_is_told_to_wait() {
             // One more is allowed each second.
             let mut more = (0..200)
                 .map(|_| ask())
-                .skip_while(|told| told.status == 401);
-            let told = more.next().expect(tenant);
-            told.problem(429, "rate-limited");
-            assert!(told.header("retry-after").is_some());
+                .skip_while(|reply| reply.status == 401);
+            let reply = more.next().expect(tenant);
+            reply.problem(429, "rate-limited");
+            assert!(reply.header("retry-after").is_some());
         }
         serves(&gateway);
     });

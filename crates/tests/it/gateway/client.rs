@@ -123,11 +123,11 @@ impl Client {
     }
 
     /// Commits a turn; nothing where there is no answer.
-    pub(crate) fn turn(&self, session: &str, key: &str, said: &Value) -> Option<Reply> {
+    pub(crate) fn turn(&self, session: &str, key: &str, body: &Value) -> Option<Reply> {
         self.ask(
             "PUT",
             &format!("/v1/sessions/{session}/turns/{key}"),
-            Some(said),
+            Some(body),
         )
     }
 }
@@ -154,28 +154,31 @@ impl Reply {
     /// It is a problem of this status and code; gives it.
     #[track_caller]
     pub(crate) fn problem(&self, status: u16, code: &str) -> Value {
-        let told = self.is(status);
+        let problem = self.is(status);
         assert_eq!(
             self.header("content-type"),
             Some("application/problem+json"),
-            "{told}"
+            "{problem}"
         );
         assert_eq!(
-            (told["code"].as_str(), told["status"].as_u64()),
+            (problem["code"].as_str(), problem["status"].as_u64()),
             (Some(code), Some(u64::from(status))),
-            "{told}"
+            "{problem}"
         );
-        assert_eq!(told["type"], format!("urn:siglum:problem:{code}"));
-        told
+        assert_eq!(problem["type"], format!("urn:siglum:problem:{code}"));
+        problem
     }
 
     /// It says that this field is wrong.
     #[track_caller]
     pub(crate) fn refuses(&self, field: &str) -> Value {
-        let told = self.problem(400, "invalid-field");
-        assert_eq!(told["field"], field, "{told}");
-        assert!(told["detail"].as_str().unwrap().contains(field), "{told}");
-        told
+        let problem = self.problem(400, "invalid-field");
+        assert_eq!(problem["field"], field, "{problem}");
+        assert!(
+            problem["detail"].as_str().unwrap().contains(field),
+            "{problem}"
+        );
+        problem
     }
 }
 

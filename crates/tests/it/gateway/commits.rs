@@ -14,7 +14,7 @@ fn oid(letter: char) -> String {
 }
 
 #[test]
-fn e29_each_commit_that_is_claimed_is_one_checkpoint() {
+fn each_commit_that_is_claimed_is_one_checkpoint() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("one"));
@@ -40,16 +40,16 @@ fn e29_each_commit_that_is_claimed_is_one_checkpoint() {
             [&json!(oid('c')), &json!(oid('b')), &json!(oid('a'))]
         );
         for bad in ["", "abc", &"A".repeat(40), &"g".repeat(40)] {
-            let told = session.post(&path, &claim("github.com/o/r", bad));
-            told.refuses("commit.commit");
+            let reply = session.post(&path, &claim("github.com/o/r", bad));
+            reply.refuses("commit.commit");
         }
-        let told = session.post(&path, &claim("/etc", &oid('a')));
-        told.refuses("commit.repository");
+        let reply = session.post(&path, &claim("/etc", &oid('a')));
+        reply.refuses("commit.repository");
     });
 }
 
 #[test]
-fn e30_a_checkpoint_of_a_session_that_said_nothing_keeps_what_is_attached() {
+fn a_checkpoint_of_a_silent_session_keeps_what_is_attached() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let attached = json!({ "issue_number": 42, "phase": "implement" });
@@ -64,7 +64,7 @@ fn e30_a_checkpoint_of_a_session_that_said_nothing_keeps_what_is_attached() {
 }
 
 #[test]
-fn e32_sessions_are_listed_by_everything_that_is_asked_for_newest_first() {
+fn sessions_are_listed_by_each_filter_newest_first() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();
@@ -147,7 +147,7 @@ fn e32_sessions_are_listed_by_everything_that_is_asked_for_newest_first() {
 }
 
 #[test]
-fn e34_checkpoints_that_come_at_once_are_all_listed() {
+fn checkpoints_that_come_at_once_are_all_listed() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         std::thread::scope(|scope| {
@@ -180,7 +180,7 @@ fn e34_checkpoints_that_come_at_once_are_all_listed() {
 }
 
 #[test]
-fn e36_two_sessions_that_claim_one_commit_are_both_told() {
+fn two_sessions_that_claim_one_commit_are_both_named() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();
@@ -209,7 +209,7 @@ fn e36_two_sessions_that_claim_one_commit_are_both_told() {
 }
 
 #[test]
-fn e38_a_pull_request_that_is_made_later_is_told_of_all_checkpoints() {
+fn a_pull_request_that_is_made_later_is_in_all_checkpoints() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway
@@ -221,11 +221,11 @@ fn e38_a_pull_request_that_is_made_later_is_told_of_all_checkpoints() {
         session
             .post(&checkpoints, &claim("github.com/o/r", &oid('a')))
             .is(201);
-        let told = session
+        let attached = session
             .post(&format!("{path}/links"), &json!({ "pr_number": 7 }))
             .is(200);
-        assert_eq!(links(&told), ["issue_number=42", "pr_number=7"]);
-        let event = told["events"].as_array().unwrap().last().unwrap();
+        assert_eq!(links(&attached), ["issue_number=42", "pr_number=7"]);
+        let event = attached["events"].as_array().unwrap().last().unwrap();
         assert!(
             event["by"].is_string() && event["at"].is_string(),
             "{event}"

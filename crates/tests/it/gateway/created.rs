@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::client::{id, links, secret};
 use super::server::{Gateway, audited, base, each_store, linked};
 
-/// Everything that a launcher may know, as the second scenario has it.
+/// Everything that a launcher may know.
 pub(crate) fn all() -> Value {
     json!({ "issue_number": 42, "pr_number": 701, "pipeline_id": "issue-42", "agent_role": "coder", "phase": "implement" })
 }
@@ -29,7 +29,7 @@ const FIELDS: [&str; 6] = [
 ];
 
 #[test]
-fn e01_the_smallest_request_is_a_session_with_nothing_attached() {
+fn the_smallest_request_is_a_session_with_nothing_attached() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("egg-t1"));
@@ -49,7 +49,7 @@ fn e01_the_smallest_request_is_a_session_with_nothing_attached() {
 }
 
 #[test]
-fn e02_what_the_launcher_knows_is_stored_listed_and_audited() {
+fn what_the_launcher_knows_is_stored_listed_and_audited() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&linked("egg-t1", &all()));
@@ -57,9 +57,9 @@ fn e02_what_the_launcher_knows_is_stored_listed_and_audited() {
         let path = format!("/v1/sessions/{}", id(&created));
         assert_eq!(links(&gateway.launcher().get(&path).is(200)), ALL);
         let own = gateway.client(&secret(&created));
-        let told = own.get(&format!("{path}/links")).is(200);
-        assert_eq!(links(&told), ALL);
-        for event in told["events"].as_array().unwrap() {
+        let listed = own.get(&format!("{path}/links")).is(200);
+        assert_eq!(links(&listed), ALL);
+        for event in listed["events"].as_array().unwrap() {
             assert_eq!(
                 (&event["change"], &event["source"]),
                 (&json!("attached"), &json!("api"))
@@ -77,7 +77,7 @@ fn e02_what_the_launcher_knows_is_stored_listed_and_audited() {
 }
 
 #[test]
-fn e05_null_is_absent() {
+fn null_is_absent() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();
@@ -103,7 +103,7 @@ fn e05_null_is_absent() {
 }
 
 #[test]
-fn e08_e09_what_just_fits_is_taken_whole() {
+fn what_just_fits_is_taken_whole() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();
@@ -126,7 +126,7 @@ fn e08_e09_what_just_fits_is_taken_whole() {
 }
 
 #[test]
-fn e11_a_role_that_nobody_knows_is_kept_as_it_is() {
+fn a_role_that_nobody_knows_is_kept_as_it_is() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();
@@ -141,7 +141,7 @@ fn e11_a_role_that_nobody_knows_is_kept_as_it_is() {
 }
 
 #[test]
-fn e12_a_phase_is_free_text() {
+fn a_phase_is_free_text() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway
@@ -152,7 +152,7 @@ fn e12_a_phase_is_free_text() {
 }
 
 #[test]
-fn e13_a_key_that_nobody_knows_is_refused_among_links_and_beside_them() {
+fn an_unknown_key_is_refused_among_links_and_beside_them() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut body = base("one");
@@ -160,14 +160,14 @@ fn e13_a_key_that_nobody_knows_is_refused_among_links_and_beside_them() {
         // What is misspelt must not be lost without a word.
         gateway.launcher().post("/v1/sessions", &body).refuses("x");
         let misspelt = linked("two", &json!({ "isue_number": 1 }));
-        let told = gateway.launcher().post("/v1/sessions", &misspelt);
-        assert_eq!(told.status, 400);
-        assert!(told.text.contains("isue_number"), "{}", told.text);
+        let reply = gateway.launcher().post("/v1/sessions", &misspelt);
+        assert_eq!(reply.status, 400);
+        assert!(reply.text.contains("isue_number"), "{}", reply.text);
     });
 }
 
 #[test]
-fn e23_sessions_that_are_created_at_once_are_all_there() {
+fn sessions_that_are_created_at_once_are_all_there() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();

@@ -11,7 +11,7 @@ use super::server::{
 };
 
 #[test]
-fn e25_a_phase_is_changed_for_good_or_refused() {
+fn a_phase_is_changed_for_good_or_refused() {
     each_store(|store| {
         let mut gateway = Gateway::start(store);
         let body = linked("one", &json!({ "phase": "implement" }));
@@ -43,9 +43,9 @@ fn e25_a_phase_is_changed_for_good_or_refused() {
             .problem(404, "not-found");
         assert_eq!(stored(store, &gateway), before);
         gateway.restart(store);
-        let told = gateway.client(&secret(&created)).get(&path).is(200);
-        assert_eq!(links(&told), ["phase=plan"]);
-        let changes: Vec<&Value> = told["events"].as_array().unwrap().iter().collect();
+        let listed = gateway.client(&secret(&created)).get(&path).is(200);
+        assert_eq!(links(&listed), ["phase=plan"]);
+        let changes: Vec<&Value> = listed["events"].as_array().unwrap().iter().collect();
         let change = |n: usize| {
             (
                 changes[n]["value"].as_str().unwrap(),
@@ -64,7 +64,7 @@ fn e25_a_phase_is_changed_for_good_or_refused() {
 }
 
 #[test]
-fn e26_a_session_whose_token_ran_out_is_refused_and_ends_as_expired_with_its_links() {
+fn a_session_whose_token_ran_out_ends_as_expired_with_its_links() {
     std::thread::scope(|scope| {
         scope.spawn(|| on_a_file(|store| runs_out(store)));
         scope.spawn(|| on_a_server(|store| runs_out(store)));
@@ -93,11 +93,11 @@ fn runs_out(store: &Store) {
         .problem(401, "token-expired");
     let begun = Instant::now();
     let ended = loop {
-        let told = gateway.launcher().get(&path).is(200);
-        if told["ended_at"].is_string() {
-            break told;
+        let shown = gateway.launcher().get(&path).is(200);
+        if shown["ended_at"].is_string() {
+            break shown;
         }
-        assert!(begun.elapsed() < LONG, "{told}");
+        assert!(begun.elapsed() < LONG, "{shown}");
         std::thread::sleep(std::time::Duration::from_millis(500));
     };
     assert!(
@@ -118,7 +118,7 @@ fn runs_out(store: &Store) {
 }
 
 #[test]
-fn e27_a_session_ends_once() {
+fn a_session_ends_once() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         for (name, how, words) in [
@@ -165,11 +165,11 @@ fn e27_a_session_ends_once() {
         let created = gateway.launcher().create(&base("five"));
         let path = format!("/v1/sessions/{}/end", id(&created));
         for (how, word) in bad {
-            let told = gateway.launcher().post(&path, &how);
+            let reply = gateway.launcher().post(&path, &how);
             assert!(
-                told.status == 400 && told.text.contains(word),
+                reply.status == 400 && reply.text.contains(word),
                 "{}",
-                told.text
+                reply.text
             );
         }
         assert_eq!(audited(&gateway, "session.ended").len(), 4);
@@ -177,7 +177,7 @@ fn e27_a_session_ends_once() {
 }
 
 #[test]
-fn e28_who_ends_a_session_at_once_ends_it_once() {
+fn ends_that_come_at_once_end_a_session_once() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         for round in 0..10 {
@@ -203,7 +203,7 @@ fn e28_who_ends_a_session_at_once_ends_it_once() {
 }
 
 #[test]
-fn e35_the_101st_heartbeat_within_an_hour_is_too_many() {
+fn the_101st_heartbeat_within_an_hour_is_too_many() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("one"));

@@ -76,15 +76,15 @@ fn a_field_that_nobody_knows_is_refused_with_its_path_and_the_nearest_name() {
         let launcher = gateway.launcher();
         let mut wrong = base("one");
         wrong["isue_number"] = json!(42);
-        let told = launcher.post("/v1/sessions", &wrong).refuses("isue_number");
-        let detail = told["detail"].as_str().unwrap();
-        assert!(detail.contains("did you mean `issue_number`?"), "{told}");
-        let told = launcher
+        let problem = launcher.post("/v1/sessions", &wrong).refuses("isue_number");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("did you mean `issue_number`?"), "{problem}");
+        let problem = launcher
             .post("/v1/sessions", &linked("two", &json!({ "fase": "plan" })))
             .refuses("links.fase");
         assert!(
-            told["detail"].as_str().unwrap().contains("`phase`"),
-            "{told}"
+            problem["detail"].as_str().unwrap().contains("`phase`"),
+            "{problem}"
         );
         let message = json!({ "agent": "claude-code", "issue_numbr": 1,
             "messages": [{ "role": "user", "content": "go" }] });
@@ -120,12 +120,15 @@ fn a_parameter_that_nobody_knows_is_refused_on_every_route() {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();
         let created = launcher.create(&base("one"));
-        let told = launcher
+        let problem = launcher
             .get("/v1/sessions?isue_number=1")
             .refuses("isue_number");
         assert!(
-            told["detail"].as_str().unwrap().contains("`issue_number`"),
-            "{told}"
+            problem["detail"]
+                .as_str()
+                .unwrap()
+                .contains("`issue_number`"),
+            "{problem}"
         );
         // These take none at all.
         let path = format!("/v1/sessions/{}?verbose=1", id(&created));
@@ -155,9 +158,9 @@ fn numbers_are_answered_as_numbers() {
         number(&created["session"]);
         let path = format!("/v1/sessions/{}", id(&created));
         let own = gateway.client(&secret(&created));
-        let told = own.get(&format!("{path}/links")).is(200);
-        number(&told);
-        assert_eq!(told["events"][0]["value"], 42, "{told}");
+        let listed = own.get(&format!("{path}/links")).is(200);
+        number(&listed);
+        assert_eq!(listed["events"][0]["value"], 42, "{listed}");
         let recorded = own.post(&format!("{path}/checkpoints"), &json!({})).is(201);
         number(&recorded["checkpoint"]["pins"][0]);
         // The audit has them by field, both as they came with the session and as they were attached later.
@@ -230,8 +233,8 @@ fn checkpoints_are_listed_by_what_their_sessions_work_for() {
             made.push(recorded["checkpoint"]["id"].clone());
         }
         let listed = |query: &str| -> Vec<Value> {
-            let told = launcher.get(&format!("/v1/checkpoints?{query}")).is(200);
-            let all = told["items"].as_array().unwrap().iter();
+            let page = launcher.get(&format!("/v1/checkpoints?{query}")).is(200);
+            let all = page["items"].as_array().unwrap().iter();
             all.map(|c| c["id"].clone()).collect()
         };
         assert_eq!(

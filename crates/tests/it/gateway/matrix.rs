@@ -11,7 +11,6 @@ use super::server::{Gateway, Store, base, each_store, revoke, stored, tenant, to
 /// A pipeline that is there, and ids that nobody has.
 const NOBODY: &str = "ses_019ad0000000700080000000000000ff";
 const PIPELINE: &str = "a-pipeline-that-is-there";
-/// A heartbeat that is there.
 const HEARTBEAT: &str = "heartbeat-that-is-there";
 const NO_INTERACTION: &str = "int_019ad0000000700080000000000000ff";
 const NOTHING: &str = "chk_019ad0000000700080000000000000ff";
@@ -80,8 +79,9 @@ impl There {
         let path = format!("/v1/sessions/{session}/checkpoints");
         let recorded = own.post(&path, &claim).is(201);
         let launcher = gateway.launcher();
-        let asked = json!({ "route_key": "route-that-is-there", "agent": "openclaw", "run": "r1" });
-        let resolved = launcher.post("/v1/contexts/resolve", &asked).is(200);
+        let request =
+            json!({ "route_key": "route-that-is-there", "agent": "openclaw", "run": "r1" });
+        let resolved = launcher.post("/v1/contexts/resolve", &request).is(200);
         let heartbeat = json!({ "name": HEARTBEAT, "definition": {
             "agent": "claude-code", "every": "1h", "prompt": "Look.", "target": "none" } });
         launcher.post("/v1/heartbeats", &heartbeat).is(200);
@@ -206,7 +206,6 @@ impl There {
     }
 }
 
-/// Somebody who may not.
 struct Intruder {
     name: &'static str,
     header: Option<String>,

@@ -20,7 +20,7 @@ fn names(store: &Store) -> Vec<String> {
 }
 
 #[test]
-fn t01_a_name_that_is_given_is_the_name_everywhere() {
+fn a_name_that_is_given_is_the_name_everywhere() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&named(&json!("S1"), "H1"));
@@ -50,7 +50,7 @@ fn t01_a_name_that_is_given_is_the_name_everywhere() {
 }
 
 #[test]
-fn t02_t03_t04_t09_without_a_name_the_agents_own_counts_and_none_is_made_up() {
+fn without_a_name_the_agents_own_counts_and_none_is_made_up() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         for (n, name) in [
@@ -86,7 +86,7 @@ fn t02_t03_t04_t09_without_a_name_the_agents_own_counts_and_none_is_made_up() {
 }
 
 #[test]
-fn t05_t07_t08_t09_a_name_of_another_form_is_refused_wherever_it_stands() {
+fn a_name_of_another_form_is_refused_wherever_it_stands() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();
@@ -96,9 +96,9 @@ fn t05_t07_t08_t09_a_name_of_another_form_is_refused_wherever_it_stands() {
             " S1 ", "a/b", "a b", "\u{e9}", "S1\n", "..", "a\u{1}", &long[0], &long[1],
         ];
         for name in bad {
-            let told = launcher.post("/v1/sessions", &named(&json!(name), "H1"));
-            assert!(told.status == 400, "{name:?}: {}", told.text);
-            told.refuses("conversation_id");
+            let reply = launcher.post("/v1/sessions", &named(&json!(name), "H1"));
+            assert!(reply.status == 400, "{name:?}: {}", reply.text);
+            reply.refuses("conversation_id");
             // What a header and baggage cannot hold at all is another matter; blanks around are not part of either.
             let fits = name.trim() == name && name.bytes().all(|b| (b' '..=b'~').contains(&b));
             if fits {
@@ -119,7 +119,7 @@ fn t05_t07_t08_t09_a_name_of_another_form_is_refused_wherever_it_stands() {
 }
 
 #[test]
-fn t06_a_name_of_128_characters_is_kept_whole() {
+fn a_name_of_128_characters_is_kept_whole() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let name = format!("{}.B_c:d-9", "a".repeat(119)) + "z";
@@ -131,7 +131,7 @@ fn t06_a_name_of_128_characters_is_kept_whole() {
 }
 
 #[test]
-fn t10_the_body_comes_before_the_header_and_the_header_before_baggage() {
+fn the_body_comes_before_the_header_and_that_before_baggage() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let all = gateway
@@ -178,7 +178,7 @@ fn t10_the_body_comes_before_the_header_and_the_header_before_baggage() {
 }
 
 #[test]
-fn t20_the_same_name_for_another_tenant_is_another_session() {
+fn the_same_name_for_another_tenant_is_another_session() {
     on_a_server(|store| {
         let gateway = Gateway::start(store);
         let (token, _) = token(store, "others", None, None);

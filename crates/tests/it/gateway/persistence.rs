@@ -7,7 +7,7 @@ use super::created::{ALL, all};
 use super::server::{Gateway, base, each_store, linked, on_a_file, on_a_server, refused};
 
 #[test]
-fn e19_a_restart_keeps_tokens_and_links_up_to_the_last_checkpoint() {
+fn a_restart_keeps_tokens_and_links_up_to_the_last_checkpoint() {
     each_store(|store| {
         let mut gateway = Gateway::start(store);
         let created = gateway.launcher().create(&linked("egg-t1", &all()));
@@ -33,7 +33,7 @@ fn e19_a_restart_keeps_tokens_and_links_up_to_the_last_checkpoint() {
 }
 
 #[test]
-fn e20_no_token_is_stored_only_its_digest() {
+fn no_token_is_stored_only_its_digest() {
     each_store(|store| {
         let mut gateway = Gateway::start(store);
         let created = gateway.launcher().create(&linked("egg-t1", &all()));
@@ -85,7 +85,7 @@ fn holding(place: &std::path::Path, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn e21_one_session_that_is_damaged_or_expired_is_in_the_way_of_no_other() {
+fn a_damaged_or_expired_session_is_in_the_way_of_no_other() {
     each_store(|store| {
         let mut gateway = Gateway::start(store);
         let launcher = gateway.launcher();
@@ -102,13 +102,13 @@ fn e21_one_session_that_is_damaged_or_expired_is_in_the_way_of_no_other() {
         gateway.restart(store);
         let path = |of| format!("/v1/sessions/{}", id(of));
         gateway.client(&secret(&good)).get(&path(&good)).is(200);
-        let told = gateway.client(&secret(&expired)).get(&path(&expired));
-        told.problem(401, "token-expired");
-        let told = gateway
+        let reply = gateway.client(&secret(&expired)).get(&path(&expired));
+        reply.problem(401, "token-expired");
+        let shown = gateway
             .client(&secret(&damaged))
             .get(&path(&damaged))
             .is(200);
-        assert_eq!(told["quarantined"], "its log has a hole");
+        assert_eq!(shown["quarantined"], "its log has a hole");
         let lease = json!({ "holder": "tests", "nonce": "n", "term_ms": 60_000 });
         let refused = gateway
             .launcher()
@@ -130,7 +130,7 @@ fn session_id(store: &super::server::Store, created: &serde_json::Value) -> Stri
 }
 
 #[test]
-fn e22_a_store_that_is_cut_off_is_not_served_and_not_touched() {
+fn a_store_that_is_cut_off_is_not_served_and_not_touched() {
     on_a_file(|store| {
         let mut gateway = Gateway::start(store);
         for n in 0..20 {
@@ -144,11 +144,11 @@ fn e22_a_store_that_is_cut_off_is_not_served_and_not_touched() {
         let bytes = std::fs::read(&whole).unwrap();
         let cut = &bytes[..bytes.len() / 2 + 100];
         std::fs::write(store.file(), cut).unwrap();
-        let (code, told) = refused(store);
-        assert_eq!(code, Some(1), "{told}");
+        let (code, text) = refused(store);
+        assert_eq!(code, Some(1), "{text}");
         assert!(
-            told.contains("ledger.db") || told.contains("malformed") || told.contains("damaged"),
-            "{told}"
+            text.contains("ledger.db") || text.contains("malformed") || text.contains("damaged"),
+            "{text}"
         );
         assert_eq!(
             std::fs::read(store.file()).unwrap(),
@@ -163,7 +163,7 @@ fn e22_a_store_that_is_cut_off_is_not_served_and_not_touched() {
 }
 
 #[test]
-fn e22_a_store_that_is_not_there_is_told_and_its_password_is_not() {
+fn a_missing_store_is_named_without_its_password() {
     on_a_server(|store| {
         let address = store.address();
         let gone = address.replace("faults_", "gone_");
@@ -180,7 +180,7 @@ fn e22_a_store_that_is_not_there_is_told_and_its_password_is_not() {
 }
 
 #[test]
-fn e31_what_the_gateways_own_variables_say_is_attached_to_nobody() {
+fn what_the_gateways_own_variables_say_is_attached_to_nobody() {
     each_store(|store| {
         let variables = [
             ("EGG_ISSUE_NUMBER", "99"),

@@ -14,8 +14,8 @@ fn refused(store: &Store, field: &str, bodies: &[Value]) {
     let mut details = std::collections::BTreeSet::new();
     for body in bodies {
         let reply = gateway.launcher().post("/v1/sessions", body);
-        let told = reply.refuses(field);
-        details.insert(rule(&told));
+        let problem = reply.refuses(field);
+        details.insert(rule(&problem));
         assert_eq!(stored(store, &gateway), before, "{body}");
     }
     assert_eq!(details.len(), 1, "the same rule for all: {details:?}");
@@ -48,12 +48,12 @@ fn each(field: &str, values: &[Value]) {
 }
 
 #[test]
-fn e03_issue_0_is_refused_and_nothing_is_made() {
+fn issue_0_is_refused_and_nothing_is_made() {
     each("issue_number", &[json!(0)]);
 }
 
 #[test]
-fn e04_e07_an_issue_is_a_number_and_nothing_else() {
+fn an_issue_is_a_number_and_nothing_else() {
     let one: Value = serde_json::from_str("1.0").unwrap();
     let values = [
         json!(-1),
@@ -70,18 +70,18 @@ fn e04_e07_an_issue_is_a_number_and_nothing_else() {
 }
 
 #[test]
-fn e06_e07_a_pull_request_is_a_number_and_nothing_else() {
+fn a_pull_request_is_a_number_and_nothing_else() {
     each("pr_number", &[json!(0), json!(-7), json!("9"), json!(true)]);
 }
 
 #[test]
-fn e08_a_pipeline_that_does_not_fit_is_refused() {
+fn a_pipeline_that_does_not_fit_is_refused() {
     each("pipeline_id", &[json!("p".repeat(257)), json!("")]);
     each("pipeline_id", &[json!(7)]);
 }
 
 #[test]
-fn e09_e10_a_role_that_does_not_fit_is_refused_and_an_empty_one_too() {
+fn a_role_that_does_not_fit_is_refused_and_an_empty_one_too() {
     each(
         "agent_role",
         &[json!("r".repeat(65)), json!(""), json!(" ")],
@@ -90,12 +90,12 @@ fn e09_e10_a_role_that_does_not_fit_is_refused_and_an_empty_one_too() {
 }
 
 #[test]
-fn e12_an_empty_phase_is_refused() {
+fn an_empty_phase_is_refused() {
     each("phase", &[json!(""), json!("a\nb"), json!(" plan")]);
 }
 
 #[test]
-fn e33_the_name_of_a_repository_is_no_path_and_has_no_password() {
+fn the_name_of_a_repository_is_no_path_and_has_no_password() {
     let name = |name: &str| {
         let mut body = base("refused");
         body["repositories"] = json!(["github.com/o/r", name]);
@@ -115,7 +115,7 @@ fn e33_the_name_of_a_repository_is_no_path_and_has_no_password() {
 
 /// What is sent beside links is held to its rule as well.
 #[test]
-fn e04_other_fields_are_named_too() {
+fn other_fields_are_named_too() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let before = stored(store, &gateway);
@@ -143,9 +143,9 @@ fn e04_other_fields_are_named_too() {
         }
         let mut without = base("refused");
         without.as_object_mut().unwrap().remove("agent");
-        let told = gateway.launcher().post("/v1/sessions", &without);
+        let reply = gateway.launcher().post("/v1/sessions", &without);
         assert!(
-            told.problem(400, "invalid-body")["detail"]
+            reply.problem(400, "invalid-body")["detail"]
                 .as_str()
                 .unwrap()
                 .contains("agent")
@@ -170,7 +170,7 @@ fn plain(gateway: &Gateway, body: &str) -> Reply {
 }
 
 #[test]
-fn e24_who_has_no_launchers_token_creates_nothing_and_ends_nobody_elses() {
+fn without_a_launchers_token_none_is_created_and_no_other_ended() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let one = gateway.launcher().create(&base("one"));

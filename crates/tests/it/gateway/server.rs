@@ -227,8 +227,8 @@ fn serve(store: &Store, settings: &Settings) -> (Child, Option<String>) {
     let mut line = String::new();
     let stdout = child.stdout.take().unwrap();
     BufReader::new(stdout).read_line(&mut line).unwrap();
-    let told: Option<Value> = serde_json::from_str(&line).ok();
-    let address = told.map(|t| t["data"]["address"].as_str().unwrap().to_owned());
+    let started: Option<Value> = serde_json::from_str(&line).ok();
+    let address = started.map(|t| t["data"]["address"].as_str().unwrap().to_owned());
     (child, address)
 }
 

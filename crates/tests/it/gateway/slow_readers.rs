@@ -132,7 +132,7 @@ fn who_reads_slowly_takes_from_nobody_else() {
         });
         let refused = readers[FOLLOWERS..].iter_mut().skip(1).step_by(2);
         let refused = refused.filter_map(Raw::answer);
-        let refused = refused.filter(|told| [408, 429].contains(&told.status));
+        let refused = refused.filter(|reply| [408, 429].contains(&reply.status));
         let refused = refused.count();
         eprintln!(
             "{READERS} readers: the slowest answer to others took {:?}, {idle} kB before, {} kB at most, {refused} told that it is too much",

@@ -49,7 +49,7 @@ impl Laptop {
         let sent = played.requests();
         let mut sent = sent
             .iter()
-            .map(|asked| replica::decode(&asked.body, &mut Vec::new()).unwrap());
+            .map(|push| replica::decode(&push.body, &mut Vec::new()).unwrap());
         let mut batch = sent.next().unwrap();
         for more in sent {
             batch.receipts.extend(more.receipts);
@@ -187,7 +187,7 @@ fn replica_state(store: &Store, gateway: &Gateway, laptop: &Laptop) -> Vec<Strin
         "tenant = 'tests'"
     };
     let count = |of: &str| store.sql(&format!("SELECT count(*) FROM {of} AND {whose}"));
-    let mut told = vec![
+    let mut state = vec![
         format!("{:?}", stored(store, gateway)),
         count("observations WHERE payload IS NOT NULL"),
         count("sessions WHERE forgotten_at IS NOT NULL"),
@@ -196,28 +196,28 @@ fn replica_state(store: &Store, gateway: &Gateway, laptop: &Laptop) -> Vec<Strin
         )),
     ];
     for session in [laptop.one, laptop.two] {
-        told.push(
+        state.push(
             gateway
                 .launcher()
                 .get(&format!("/v1/sessions/{session}/events"))
                 .text,
         );
         let commit = laptop.commit_of(session).commit;
-        told.push(
+        state.push(
             gateway
                 .launcher()
                 .get(&format!("/v1/commits/{commit}"))
                 .text,
         );
         let checkpoint = laptop.checkpoint_of(session).id;
-        told.push(
+        state.push(
             gateway
                 .launcher()
                 .get(&format!("/v1/checkpoints/{checkpoint}"))
                 .text,
         );
     }
-    told
+    state
 }
 
 #[test]
@@ -251,8 +251,8 @@ fn no_credential_says_a_row_that_is_not_its_own() {
         // By its own row a session's token is refused, and named is what it says of the other one.
         for (what, mut batch) in laptop.rows(laptop.two) {
             batch.sessions.push(laptop.session(laptop.one));
-            let told = send(&gateway.client(&first), &batch).problem(403, "forbidden");
-            let field = told["field"].as_str().unwrap();
+            let problem = send(&gateway.client(&first), &batch).problem(403, "forbidden");
+            let field = problem["field"].as_str().unwrap();
             let is_named = [
                 "sessions/",
                 "receipts/",
@@ -262,11 +262,11 @@ fn no_credential_says_a_row_that_is_not_its_own() {
             ];
             assert!(
                 is_named.iter().any(|n| field.starts_with(n)),
-                "{what}: {told}"
+                "{what}: {problem}"
             );
             assert!(
-                told["detail"].as_str().unwrap().contains("came from it"),
-                "{told}"
+                problem["detail"].as_str().unwrap().contains("came from it"),
+                "{problem}"
             );
         }
         assert_eq!(replica_state(store, &gateway, &laptop), before);
@@ -369,8 +369,8 @@ fn a_session_says_what_came_from_it_and_reads_nobody_elses_history() {
         record.parent = came_from(laptop.two, Relation::Fork);
         record.parent_at = Some(1_000);
         fork.sessions.push(record);
-        let told = send(&first, &fork).problem(403, "forbidden");
-        assert_eq!(told["field"], format!("sessions/{}", laptop.one));
+        let problem = send(&first, &fork).problem(403, "forbidden");
+        assert_eq!(problem["field"], format!("sessions/{}", laptop.one));
         let child = |n: u128, parent: SessionId| {
             let mut record = laptop.session(laptop.one);
             record.id = SessionId::from_uuid(Uuid::from_u128(n));
@@ -413,9 +413,12 @@ fn a_ledger_belongs_to_the_launcher_that_registered_it() {
         assert_eq!(registered[0]["body"]["ledger"], ledger, "{registered:?}");
         let (other, _) = token(store, ours, None, None);
         let other = gateway.client(&other);
-        let told = send(&other, &laptop.batch).problem(403, "forbidden");
-        assert_eq!(told["field"], "batch", "{told}");
-        assert!(told["detail"].as_str().unwrap().contains(&ledger), "{told}");
+        let problem = send(&other, &laptop.batch).problem(403, "forbidden");
+        assert_eq!(problem["field"], "batch", "{problem}");
+        assert!(
+            problem["detail"].as_str().unwrap().contains(&ledger),
+            "{problem}"
+        );
         let mut theirs = body.clone();
         theirs["conversation_id"] = json!("stolen");
         other
@@ -528,7 +531,7 @@ fn the_operator_hands_a_ledger_over_and_a_rotated_token_keeps_it() {
                 .siglum(&store.world.root, &[args, &["--json"]].concat());
             serde_json::from_str(&ran.ok()).unwrap()
         };
-        let secret = |told: &Value| told["data"]["secret"].as_str().unwrap().to_owned();
+        let secret = |output: &Value| output["data"]["secret"].as_str().unwrap().to_owned();
         let tokens = run_json(&["token", "list"]);
         let id = tokens["data"]["tokens"][0]["id"]
             .as_str()
@@ -585,8 +588,8 @@ fn what_was_erased_elsewhere_is_sent_again_by_its_home_and_only_by_it() {
             let erased = audited(&gateway, "session.forgotten");
             assert_eq!(erased[0]["session"], laptop.one.to_string(), "{erased:?}");
             assert!(erased[0]["actor"].as_str().unwrap().starts_with("token "));
-            let told = sync(&laptop, &gateway);
-            assert!(told.stderr.contains("sent again"), "{what}: {told:?}");
+            let synced = sync(&laptop, &gateway);
+            assert!(synced.stderr.contains("sent again"), "{what}: {synced:?}");
             assert_eq!(payloads(store), all, "{what}");
             let back = audited(&gateway, "session.restored");
             assert_eq!(back[0]["session"], laptop.one.to_string(), "{back:?}");
@@ -626,8 +629,8 @@ fn what_a_session_says_in_its_ledgers_name_gives_way() {
             .ok();
         sync(&laptop, &gateway).ok();
         let path = format!("/v1/sessions/{}", laptop.two);
-        let told = gateway.launcher().get(&path).is(200);
-        assert!(told.to_string().contains("77"), "{told}");
+        let shown = gateway.launcher().get(&path).is(200);
+        assert!(shown.to_string().contains("77"), "{shown}");
         let taken = audited(&gateway, "replica.taken");
         assert!(
             taken.iter().any(|e| e["body"]["corrected"] == 1),

@@ -134,7 +134,7 @@ fn of_two_gateways_one_is_killed_under_load_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_has_begun_is_finished_when_the_gateway_is_told_to_stop() {
+fn what_has_begun_is_finished_when_the_gateway_must_stop() {
     each_store(|store| {
         let mut gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("S1"));

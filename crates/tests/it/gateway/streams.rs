@@ -191,8 +191,8 @@ fn both_count(store: &Store, one: &Way, two: &Way) {
     until("all are counted", || {
         one.client().get(&path).is(200)["turns"] == 60
     });
-    let told = one.client().get(&path).is(200);
-    assert_eq!(told, two.client().get(&path).is(200));
+    let shown = one.client().get(&path).is(200);
+    assert_eq!(shown, two.client().get(&path).is(200));
     assert_eq!(store.sql("SELECT count(*) FROM sessions"), "1");
 }
 
@@ -203,8 +203,8 @@ fn a_place_that_is_no_events_id_is_refused() {
         let way = way(&gateway);
         let path = format!("/v1/sessions/{}/stream", way.session);
         for bad in ["x", "-1", "1.5", "1234567890123456", "0x1"] {
-            let told = way.client().with("last-event-id", bad).get(&path);
-            told.refuses("last-event-id");
+            let reply = way.client().with("last-event-id", bad).get(&path);
+            reply.refuses("last-event-id");
         }
     });
 }

@@ -9,7 +9,7 @@ use super::server::{Gateway, base, each_store};
 use crate::harness::until;
 
 #[test]
-fn t11_two_turns_of_one_name_are_one_session_and_are_counted_together() {
+fn two_turns_of_one_name_are_one_session_and_counted_together() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("S1"));
@@ -63,7 +63,7 @@ fn t11_two_turns_of_one_name_are_one_session_and_are_counted_together() {
 }
 
 #[test]
-fn t12_ten_at_once_never_see_each_other() {
+fn ten_at_once_never_see_each_other() {
     each_store(|store| {
         let gateway = Gateway::with(store, &["--creations", "1000000"], &[]);
         std::thread::scope(|scope| {
@@ -101,7 +101,7 @@ fn alone(gateway: &Gateway, name: &str) {
 }
 
 #[test]
-fn t13_two_drivers_of_one_session_are_never_both_its_writer() {
+fn two_drivers_of_one_session_are_never_both_its_writer() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("S1"));
@@ -174,9 +174,9 @@ fn two_events_of_one_key_in_one_turn_are_refused_and_the_whole_turn_with_them() 
         let mut twice = turn_body(epoch, head, "t1");
         let first = twice["events"][0].clone();
         twice["events"].as_array_mut().unwrap().push(first);
-        let told = own.turn(&session, "t1", &twice).unwrap();
-        let told = told.problem(409, "twice");
-        assert_eq!(told["fate"], "not-committed");
+        let reply = own.turn(&session, "t1", &twice).unwrap();
+        let problem = reply.problem(409, "twice");
+        assert_eq!(problem["fate"], "not-committed");
         assert_eq!(store.sql("SELECT count(*) FROM observations"), "0");
         let path = format!("/v1/sessions/{session}/turns/t1");
         own.get(&path).problem(404, "not-found");
@@ -187,8 +187,8 @@ fn two_events_of_one_key_in_one_turn_are_refused_and_the_whole_turn_with_them() 
             ("release", json!({ "epoch": 1 })),
             ("renew", json!({ "epoch": 1, "term_ms": 60_000 })),
         ] {
-            let told = launcher.post(&format!("{nobody}/{deed}"), &held);
-            told.problem(404, "not-found");
+            let reply = launcher.post(&format!("{nobody}/{deed}"), &held);
+            reply.problem(404, "not-found");
         }
     });
 }

@@ -16,7 +16,6 @@ const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 /// it was left out.
 const VERSIONED: &str = "/v1/replicas";
 
-/// An operation of the document.
 struct Operation {
     method: String,
     path: String,
@@ -54,15 +53,15 @@ fn filled(path: &str, session: &str) -> String {
 #[track_caller]
 fn refused(what: &str, replies: &[Reply], field: &str) {
     let named = |reply: &&Reply| {
-        let told: Value = serde_json::from_str(&reply.text).unwrap_or_default();
-        reply.status == 400 && told["code"] == "invalid-field" && told["field"] == field
+        let problem: Value = serde_json::from_str(&reply.text).unwrap_or_default();
+        reply.status == 400 && problem["code"] == "invalid-field" && problem["field"] == field
     };
-    let told: Vec<_> = replies.iter().map(|r| (r.status, &r.text)).collect();
-    assert!(replies.iter().any(|r| named(&r)), "{what}: {told:?}");
+    let answers: Vec<_> = replies.iter().map(|r| (r.status, &r.text)).collect();
+    assert!(replies.iter().any(|r| named(&r)), "{what}: {answers:?}");
     let may_not = |reply: &Reply| [401, 403].contains(&reply.status);
     assert!(
         replies.iter().all(|r| named(&r) || may_not(r)),
-        "{what}: {told:?}"
+        "{what}: {answers:?}"
     );
 }
 
@@ -103,15 +102,15 @@ fn every_route_refuses_a_field_and_a_parameter_that_nobody_knows() {
 }
 
 #[test]
-fn a_batch_of_replicas_is_taken_and_its_unknown_fields_are_told() {
+fn a_batch_of_replicas_is_taken_and_its_unknown_fields_are_named() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let home = "led_019ad000000070008000000000000001".parse().unwrap();
         let batch = Batch::new(home, Timestamp::from_seconds(1_790_000_000));
         let mut batch = serde_json::to_value(batch).unwrap();
         batch["zzz_unknown"] = json!(1);
-        let told = gateway.launcher().post("/v1/replicas", &batch).is(200);
-        assert_eq!(told["ignored"], json!(["zzz_unknown"]));
+        let answer = gateway.launcher().post("/v1/replicas", &batch).is(200);
+        assert_eq!(answer["ignored"], json!(["zzz_unknown"]));
     });
 }
 

@@ -35,14 +35,14 @@ fn check(client: impl FnOnce(&World) -> Command) {
         .env("SIGLUM_GATEWAY", format!("http://{}", wire.address))
         .env("SIGLUM_GATEWAY_TOKEN", token["secret"].as_str().unwrap());
     let output = client.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
     assert_eq!(wire.lost.load(Ordering::SeqCst), 5, "answers were lost");
-    same_as_told(&told);
-    let id = told["session"].as_str().unwrap();
+    read_as_written(&report);
+    let id = report["session"].as_str().unwrap();
     let shown = world.json(&world.root, &["session", "show", id, "--full"]);
-    same_as_shown(&told, &shown);
+    same_as_shown(&report, &shown);
     let listed = world.json(&world.root, &["session", "list", "--all"]);
     assert_eq!(
         listed["sessions"].as_array().unwrap().len(),
@@ -53,14 +53,14 @@ fn check(client: impl FnOnce(&World) -> Command) {
 
 /// What it read is what it wrote, once.
 #[track_caller]
-fn same_as_told(told: &Value) {
-    let receipts = told["receipts"].as_array().unwrap();
+fn read_as_written(report: &Value) {
+    let receipts = report["receipts"].as_array().unwrap();
     assert_eq!(receipts.len(), 3);
-    assert_eq!(told["again"], receipts[2]);
-    assert_eq!(told["streamed"], told["receipts"]);
-    assert_eq!(told["resumed"], json!(receipts[1..]));
-    assert_eq!(told["entries"].as_array().unwrap().len(), 12);
-    let refusals = told["refusals"].as_array().unwrap();
+    assert_eq!(report["again"], receipts[2]);
+    assert_eq!(report["streamed"], report["receipts"]);
+    assert_eq!(report["resumed"], json!(receipts[1..]));
+    assert_eq!(report["entries"].as_array().unwrap().len(), 12);
+    let refusals = report["refusals"].as_array().unwrap();
     let of = |at: usize, name: &str| refusals[at][name].clone();
     assert_eq!(
         (of(0, "status"), of(0, "code"), of(0, "field")),
@@ -83,13 +83,13 @@ fn same_as_told(told: &Value) {
 
 /// The program shows what the client was told, and what it said.
 #[track_caller]
-fn same_as_shown(told: &Value, shown: &Value) {
-    let of_gateway = &told["shown"];
+fn same_as_shown(report: &Value, shown: &Value) {
+    let of_gateway = &report["shown"];
     let same = "agent conversation_id head sealed created_at last_at ended_at origin";
     for name in same.split(' ') {
         assert_eq!(shown[name], of_gateway[name], "{name}");
     }
-    assert_eq!(shown["session"], told["session"]);
+    assert_eq!(shown["session"], report["session"]);
     assert_eq!(
         (&shown["state"], &of_gateway["end"]),
         (&json!("ended"), &json!("completed"))
@@ -117,11 +117,11 @@ fn same_as_shown(told: &Value, shown: &Value) {
         })
         .collect();
     let expected_turn = |n: u32| {
-        let (asked, answered) = (
+        let (prompt, answer) = (
             format!("Please sort list {n}."),
             format!("List {n} is sorted ✓."),
         );
-        json!(["sealed", asked, answered, "ok"])
+        json!(["sealed", prompt, answer, "ok"])
     };
     assert_eq!(
         turns,
@@ -163,8 +163,8 @@ fn the_typescript_client_is_checked_and_keeps_its_word() {
         let mut tsc = world.command(&node);
         tsc.arg("node_modules/typescript/bin/tsc").current_dir(&dir);
         let built = tsc.output().unwrap();
-        let said = String::from_utf8_lossy(&built.stdout);
-        assert!(built.status.success(), "{said}");
+        let output = String::from_utf8_lossy(&built.stdout);
+        assert!(built.status.success(), "{output}");
         let mut demo = world.command(&node);
         demo.arg(dir.join("out/demo.js"));
         demo

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 pub(super) struct Lossy {
     /// `host:port`.
     pub(super) address: String,
-    /// How many answers were lost.
     pub(super) lost: Arc<AtomicU32>,
 }
 
@@ -25,12 +24,12 @@ impl Lossy {
                 let server = TcpStream::connect(&gateway).unwrap();
                 let (from, to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let losing = Arc::new(AtomicBool::new(false));
-                let (told, words, lost) = (
+                let (flag, words, lost) = (
                     Arc::clone(&losing),
                     Arc::clone(&words),
                     Arc::clone(&counted),
                 );
-                std::thread::spawn(move || answers(from, to, &told));
+                std::thread::spawn(move || answers(from, to, &flag));
                 std::thread::spawn(move || {
                     requests(client, server, |text| {
                         let mut words = words.lock().unwrap();

@@ -85,8 +85,8 @@ fn drive(driver: &mut Driver<'_>, committed: &AtomicUsize) -> (Vec<String>, Vec<
     let (mut head, mut acknowledged) = (0, Vec::new());
     for number in 0..TURNS {
         let key = format!("t{number}");
-        let said = turn(&lease, head, &key);
-        let done = driver.ask(("PUT", &format!("{path}/turns/{key}")), &said);
+        let body = turn(&lease, head, &key);
+        let done = driver.ask(("PUT", &format!("{path}/turns/{key}")), &body);
         head = done["receipt"]["last"].as_u64().unwrap();
         acknowledged.push(text(&done["receipt"]["digest"]));
         committed.fetch_add(1, Ordering::Relaxed);

@@ -28,8 +28,8 @@ impl Served {
         let mut line = String::new();
         let out = child.stdout.take().unwrap();
         BufReader::new(out).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).expect("where it serves");
-        let address = told["data"]["address"].as_str().unwrap();
+        let started: Value = serde_json::from_str(&line).expect("where it serves");
+        let address = started["data"]["address"].as_str().unwrap();
         Self {
             child,
             address: address.strip_prefix("http://").unwrap().to_owned(),

@@ -117,9 +117,9 @@ impl Agent {
     /// Does one step and gives the answer.
     #[track_caller]
     pub(crate) fn step(&mut self, step: &Value) -> Value {
-        let asked = writeln!(self.steps, "{step}").and_then(|()| self.steps.flush());
+        let sent = writeln!(self.steps, "{step}").and_then(|()| self.steps.flush());
         let mut line = String::new();
-        let answered = asked.and_then(|()| self.answers.read_line(&mut line));
+        let answered = sent.and_then(|()| self.answers.read_line(&mut line));
         if answered.is_err() || !line.ends_with('\n') {
             assert!(self.mortal, "the agent died");
             self.dead = true;

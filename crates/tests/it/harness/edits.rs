@@ -29,7 +29,7 @@ impl EditCall {
         let crlf = original.as_ref().is_some_and(|text| text.contains("\r\n"));
         let original = original.map(|text| text.replace("\r\n", "\n"));
         let before = original.clone().unwrap_or_default();
-        let (after, mut said) = match &self.work {
+        let (after, mut response) = match &self.work {
             Work::Write(content) => {
                 let kind = if original.is_some() {
                     "update"
@@ -40,15 +40,15 @@ impl EditCall {
             }
             Work::Replace(old, new) => {
                 assert!(before.contains(old), "{before:?} has no {old:?}");
-                let said = json!({ "oldString": old, "newString": new, "replaceAll": false });
-                (before.replacen(old, new, 1), said)
+                let response = json!({ "oldString": old, "newString": new, "replaceAll": false });
+                (before.replacen(old, new, 1), response)
             }
         };
-        said["filePath"] = json!(self.file);
-        said["originalFile"] = json!(original);
-        said["structuredPatch"] = structured_patch(&before, &after);
-        said["userModified"] = json!(false);
-        self.payload["tool_response"] = said;
+        response["filePath"] = json!(self.file);
+        response["originalFile"] = json!(original);
+        response["structuredPatch"] = structured_patch(&before, &after);
+        response["userModified"] = json!(false);
+        self.payload["tool_response"] = response;
         let text = match crlf {
             true => after.replace('\n', "\r\n"),
             false => after,

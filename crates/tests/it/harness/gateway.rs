@@ -58,7 +58,7 @@ impl GatewayRequest {
 
 #[derive(Default)]
 struct State {
-    asked: Vec<GatewayRequest>,
+    requests: Vec<GatewayRequest>,
     fates: VecDeque<Fate>,
     /// Whom to kill.
     sender: Option<u32>,
@@ -116,11 +116,11 @@ impl Gateway {
 
     /// The requests that came, in order.
     pub(crate) fn requests(&self) -> Vec<GatewayRequest> {
-        self.state.lock().unwrap().asked.clone()
+        self.state.lock().unwrap().requests.clone()
     }
 
     /// How many requests became of what they were told to.
-    pub(crate) fn untold(&self) -> usize {
+    pub(crate) fn pending_fates(&self) -> usize {
         self.state.lock().unwrap().fates.len()
     }
 
@@ -154,10 +154,10 @@ fn open(path: &Path) -> SqliteLedger {
 }
 
 fn serve(mut stream: &TcpStream, state: &Mutex<State>, ledger: &Path) -> Option<()> {
-    let asked = read(&mut BufReader::new(stream))?;
+    let request = read(&mut BufReader::new(stream))?;
     let (fate, sender, problem) = {
         let mut state = state.lock().unwrap();
-        state.asked.push(asked.clone());
+        state.requests.push(request.clone());
         let fate = state.fates.pop_front().unwrap_or(Fate::Well);
         (fate, state.sender, state.problem.clone())
     };
@@ -172,7 +172,7 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>, ledger: &Path) -> Option<
     }
     let (status, body) = match fate {
         Fate::Status(status) => (status, problem),
-        _ => answer(&asked, ledger),
+        _ => answer(&request, ledger),
     };
     match fate {
         Fate::After => return end().and(None),
@@ -215,8 +215,8 @@ fn read(stream: &mut BufReader<&TcpStream>) -> Option<GatewayRequest> {
 }
 
 /// What the gateway's route does.
-fn answer(asked: &GatewayRequest, ledger: &Path) -> (u16, Value) {
-    if asked.path != "/v1/replicas" {
+fn answer(request: &GatewayRequest, ledger: &Path) -> (u16, Value) {
+    if request.path != "/v1/replicas" {
         return (201, json!({}));
     }
     let problem = |status: u16, error: &ReplicaError| {
@@ -229,7 +229,7 @@ fn answer(asked: &GatewayRequest, ledger: &Path) -> (u16, Value) {
         let body = json!({"title": "not taken", "detail": error.to_string(), "code": error.code(), "field": field});
         (status, body)
     };
-    let batch = match replica::decode(&asked.body, &mut Vec::new()) {
+    let batch = match replica::decode(&request.body, &mut Vec::new()) {
         Ok(batch) => batch,
         Err(error) => return problem(400, &error),
     };

@@ -43,7 +43,6 @@ pub(crate) struct SinkRequest {
     pub(crate) sent: Vec<u8>,
     /// The request, in the JSON form of OTLP, however it was sent; null where none arrived whole.
     pub(crate) request: Value,
-    /// Whether it was taken.
     pub(crate) taken: bool,
 }
 
@@ -61,7 +60,7 @@ impl SinkRequest {
 
 #[derive(Default)]
 struct State {
-    asked: Vec<SinkRequest>,
+    requests: Vec<SinkRequest>,
     fates: VecDeque<SinkFate>,
     open: Vec<TcpStream>,
     stopped: bool,
@@ -144,18 +143,18 @@ impl OtlpSink {
     }
 
     /// How many fates were not yet anybody's.
-    pub(crate) fn untold(&self) -> usize {
+    pub(crate) fn pending_fates(&self) -> usize {
         self.state.lock().unwrap().fates.len()
     }
 
     /// The requests that came, in order, taken or not.
     pub(crate) fn requests(&self) -> Vec<SinkRequest> {
-        self.state.lock().unwrap().asked.clone()
+        self.state.lock().unwrap().requests.clone()
     }
 
     /// Forgets what came.
     pub(crate) fn forget(&self) {
-        self.state.lock().unwrap().asked.clear();
+        self.state.lock().unwrap().requests.clear();
     }
 
     /// The spans that were taken, in order, each as often as it was: as in the JSON form, with `attributes` and the
@@ -167,9 +166,9 @@ impl OtlpSink {
     /// The spans of each request that was taken, in the form of [`spans`](Self::spans).
     pub(crate) fn batches(&self) -> Vec<Vec<Value>> {
         let names = ["resourceSpans", "scopeSpans", "spans"];
-        let asked = self.requests().into_iter();
-        let traces = asked.filter(|a| a.taken && a.path.ends_with("/v1/traces"));
-        traces.map(|asked| items(&asked, names)).collect()
+        let requests = self.requests().into_iter();
+        let traces = requests.filter(|r| r.taken && r.path.ends_with("/v1/traces"));
+        traces.map(|r| items(&r, names)).collect()
     }
 
     /// The log records that were taken, in the same form; the `body` is a plain value.
@@ -184,9 +183,9 @@ impl OtlpSink {
     }
 
     fn taken(&self, path: &str, names: [&str; 3]) -> Vec<Value> {
-        let asked = self.requests().into_iter();
-        let taken = asked.filter(|a| a.taken && a.path.ends_with(path));
-        taken.flat_map(|asked| items(&asked, names)).collect()
+        let requests = self.requests().into_iter();
+        let taken = requests.filter(|r| r.taken && r.path.ends_with(path));
+        taken.flat_map(|r| items(&r, names)).collect()
     }
 }
 
@@ -197,9 +196,9 @@ impl Drop for OtlpSink {
 }
 
 /// What is in a request: resources with scopes with items.
-fn items(asked: &SinkRequest, [resources, scopes, items]: [&str; 3]) -> Vec<Value> {
+fn items(received: &SinkRequest, [resources, scopes, items]: [&str; 3]) -> Vec<Value> {
     let mut found = Vec::new();
-    for resource in list(&asked.request[resources]) {
+    for resource in list(&received.request[resources]) {
         let attributes = plain_attributes(&resource["resource"]["attributes"]);
         for scope in list(&resource[scopes]) {
             for item in list(&scope[items]) {
@@ -256,33 +255,33 @@ fn plain_value(value: &Value) -> Value {
 /// Answers one request; nothing when the connection is at its end.
 fn serve(mut stream: &TcpStream, state: &Mutex<State>) -> Option<()> {
     let mut reader = BufReader::new(stream);
-    let mut asked = head(&mut reader)?;
+    let mut received = head(&mut reader)?;
     let fate = {
         let mut state = state.lock().unwrap();
         let fate = state.fates.pop_front().unwrap_or(SinkFate::Well);
         (!state.stopped).then_some(fate)?
     };
-    let length: usize = asked.header("content-length")?.parse().ok()?;
+    let length: usize = received.header("content-length")?.parse().ok()?;
     let arrives = match fate {
         SinkFate::Before => 0,
         SinkFate::Inside => length / 2,
         _ => length,
     };
-    asked.sent = vec![0; arrives];
-    reader.read_exact(&mut asked.sent).ok()?;
+    received.sent = vec![0; arrives];
+    reader.read_exact(&mut received.sent).ok()?;
     let is_whole = !matches!(fate, SinkFate::Before | SinkFate::Inside);
     if is_whole {
-        asked.request = request(&asked);
+        received.request = request(&received);
     }
-    asked.taken = matches!(
+    received.taken = matches!(
         fate,
         SinkFate::Well | SinkFate::After | SinkFate::Partly(..)
     );
-    let is_json = asked.is_json();
+    let is_json = received.is_json();
     {
         let mut state = state.lock().unwrap();
         // What was under way when it was stopped was not taken.
-        (!state.stopped).then(|| state.asked.push(asked))?;
+        (!state.stopped).then(|| state.requests.push(received))?;
     }
     let (status, more, kind, body) = match fate {
         SinkFate::Before | SinkFate::Inside | SinkFate::After => {
@@ -301,7 +300,6 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>) -> Option<()> {
     stream.write_all(&[head.into_bytes(), body].concat()).ok()
 }
 
-/// The head of a request.
 fn head(reader: &mut BufReader<&TcpStream>) -> Option<SinkRequest> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|n| *n > 0)?;
@@ -325,20 +323,20 @@ fn head(reader: &mut BufReader<&TcpStream>) -> Option<SinkRequest> {
 }
 
 /// The request in the JSON form of OTLP.
-fn request(asked: &SinkRequest) -> Value {
+fn request(received: &SinkRequest) -> Value {
     let mut body = Vec::new();
-    match asked.header("content-encoding") {
+    match received.header("content-encoding") {
         Some("gzip") => {
-            let mut packed = flate2::read::GzDecoder::new(asked.sent.as_slice());
+            let mut packed = flate2::read::GzDecoder::new(received.sent.as_slice());
             packed.read_to_end(&mut body).unwrap();
         }
-        _ => body.clone_from(&asked.sent),
+        _ => body.clone_from(&received.sent),
     }
-    if asked.is_json() {
+    if received.is_json() {
         return serde_json::from_slice(&body).unwrap();
     }
     let body = body.as_slice();
-    let signal = asked.path.rsplit('/').next();
+    let signal = received.path.rsplit('/').next();
     let read = match signal {
         Some("logs") => ExportLogsServiceRequest::decode(body).map(serde_json::to_value),
         Some("metrics") => ExportMetricsServiceRequest::decode(body).map(serde_json::to_value),

@@ -21,7 +21,6 @@ struct State {
     breaks: Vec<Break>,
     /// How many did.
     broken: usize,
-    /// Those that are open.
     open: Vec<TcpStream>,
     /// Whether nobody listens.
     is_down: bool,
@@ -139,8 +138,8 @@ fn carry(client: &TcpStream, server: SocketAddr, state: &Mutex<State>) -> Option
             Some(Break::Asking(bytes)) => bytes,
             _ => usize::MAX,
         };
-        pass(client, &server, |said| {
-            let through = left.min(said);
+        pass(client, &server, |length| {
+            let through = left.min(length);
             left -= if left == usize::MAX { 0 } else { through };
             through
         });

@@ -28,7 +28,7 @@ fn to_route(route: &str, prompt: &str) -> Value {
 }
 
 #[test]
-fn what_is_for_a_conversation_is_said_there_once_and_it_goes_on() {
+fn what_is_for_a_conversation_is_delivered_once_and_it_goes_on() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let client = gateway.launcher();
@@ -99,7 +99,7 @@ fn what_is_for_a_conversation_waits_while_somebody_speaks_there() {
 }
 
 #[test]
-fn s22_an_alert_goes_where_the_definition_says_whoever_wrote_last() {
+fn an_alert_goes_where_the_definition_says_whoever_wrote_last() {
     each_store(|store| {
         let hooks = [(); 2].map(|()| harness::Gateway::start(&store.world));
         let gateway = serve(store, &[]);
@@ -117,21 +117,21 @@ fn s22_an_alert_goes_where_the_definition_says_whoever_wrote_last() {
         let place = tick["target"].as_str().unwrap();
         assert!(place.contains(&hooks[0].url), "{place}");
         assert_eq!(hooks[0].requests().len(), 2);
-        for asked in hooks[0].requests() {
-            let document = asked.json();
+        for request in hooks[0].requests() {
+            let document = request.json();
             assert_eq!(document["text"], "alert");
             assert_eq!(document["route"], "agent:main:main");
         }
         for run in theirs.iter().chain([&ours]) {
-            let said = conversation_messages(&client, &run["session"]);
-            assert!(!said.contains("alert"), "{said}");
+            let messages = conversation_messages(&client, &run["session"]);
+            assert!(!messages.contains("alert"), "{messages}");
         }
         // Where it goes changes with the definition alone, and that is recorded.
         assert_eq!(audited(&gateway, "heartbeat.changed").len(), 1);
         put(&client, "watch", &alert(&hooks[1]));
         ran(&client, "watch", "delivered");
-        let asked = [&hooks[0], &hooks[1]].map(|hook| hook.requests().len());
-        assert_eq!(asked, [2, 1]);
+        let counts = [&hooks[0], &hooks[1]].map(|hook| hook.requests().len());
+        assert_eq!(counts, [2, 1]);
         let changes = audited(&gateway, "heartbeat.changed");
         assert_eq!(changes.len(), 2);
         let change = changes[0].to_string();

@@ -46,10 +46,10 @@ fn ten_isolated_ticks_have_ten_contexts_and_one_route() {
         }
         for session in &sessions {
             // What the played agent said: how many prompts it had seen before, and an answer.
-            let said = client
+            let messages = client
                 .get(&format!("/v1/sessions/{session}/messages"))
                 .is(200);
-            assert!(said.to_string().contains("0Two wait."), "{said}");
+            assert!(messages.to_string().contains("0Two wait."), "{messages}");
         }
         assert_eq!(ticks(&client, "fast", "failed"), Vec::<Value>::new());
         drop(beside);
@@ -57,7 +57,7 @@ fn ten_isolated_ticks_have_ten_contexts_and_one_route() {
 }
 
 #[test]
-fn a_tick_whose_gateway_is_killed_is_told_and_not_run_again() {
+fn a_tick_whose_gateway_is_killed_is_listed_and_not_run_again() {
     each_store(|store| {
         let mut gateway = serve(store, &[]);
         let marks = store.world.root.join("marks");
@@ -94,8 +94,8 @@ fn a_tick_whose_gateway_is_killed_is_told_and_not_run_again() {
             assert_eq!(recover["turns"], json!([]), "{recover}");
         }
         let session = lost["session"].as_str().unwrap();
-        let said = client.get(&format!("/v1/sessions/{session}/messages"));
-        assert!(said.is(200).to_string().contains("echo begun"));
+        let reply = client.get(&format!("/v1/sessions/{session}/messages"));
+        assert!(reply.is(200).to_string().contains("echo begun"));
     });
 }
 

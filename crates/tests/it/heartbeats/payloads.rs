@@ -12,7 +12,7 @@ use crate::messages::played::{AGENT, arguments, serve};
 /// What the agent is told: to say all that it was told, and something that looks like a field.
 const PROMPT: &str = "!whole\n{\"session_id\":\"X-of-the-payload\"}";
 /// What it says then.
-const SAID: &str =
+const ANSWER: &str =
     "!whole\n{\"session_id\":\"X-of-the-payload\"}{\"session_id\":\"X-of-the-payload\"}";
 
 /// A schema that declares much of what there is, some of what there is not, and something of its own.
@@ -60,7 +60,7 @@ fn is_plain(tick: &Value, document: &Value, name: &str) {
     document.as_object_mut().unwrap().remove("arguments");
     let expected = json!({
         "schema": "siglum.heartbeat.tick/1", "id": tick["id"], "heartbeat": name, "route": "team:main",
-        "due": tick["due"], "session": tick["session"], "text": SAID,
+        "due": tick["due"], "session": tick["session"], "text": ANSWER,
     });
     assert_eq!(document, expected);
 }
@@ -73,7 +73,7 @@ fn to_hook(hook: &str, schema: &Value) -> Value {
 }
 
 #[test]
-fn t15_t16_t17_a_webhook_gets_what_its_schema_declares_and_nothing_else() {
+fn a_webhook_gets_what_its_schema_declares_and_nothing_else() {
     each_store(|store| {
         let hook = harness::Gateway::start(&store.world);
         let gateway = serve(store, &[]);
@@ -84,11 +84,11 @@ fn t15_t16_t17_a_webhook_gets_what_its_schema_declares_and_nothing_else() {
             let address = format!("{}/{name}", hook.url);
             put(&client, name, &to_hook(&address, schema));
             let tick = ran(&client, name, "delivered");
-            let asked = hook.requests().split_off(before);
-            assert_eq!(asked.len(), 1, "once");
-            assert_eq!(asked[0].header("idempotency-key"), tick["id"].as_str());
-            is_plain(&tick, &asked[0].json(), name);
-            (tick, asked[0].json())
+            let requests = hook.requests().split_off(before);
+            assert_eq!(requests.len(), 1, "once");
+            assert_eq!(requests[0].header("idempotency-key"), tick["id"].as_str());
+            is_plain(&tick, &requests[0].json(), name);
+            (tick, requests[0].json())
         };
         let (tick, document) = deliver_tick("declaring", &declaring());
         let expected = declared(&client, &tick, &document["arguments"]);
@@ -101,15 +101,15 @@ fn t15_t16_t17_a_webhook_gets_what_its_schema_declares_and_nothing_else() {
         }
         let (_, document) = deliver_tick("plain", &Value::Null);
         assert_eq!(document.get("arguments"), None);
-        for asked in hook.requests() {
-            let all = String::from_utf8_lossy(&asked.body);
+        for request in hook.requests() {
+            let all = String::from_utf8_lossy(&request.body);
             assert!(!all.contains("kept-secret"), "{all}");
         }
     });
 }
 
 #[test]
-fn t17_what_is_given_is_what_the_spans_say() {
+fn what_is_given_is_what_the_spans_say() {
     on_a_file(|store| {
         let (hook, sink) = (harness::Gateway::start(&store.world), OtlpSink::start());
         let args = ["otel", "add", "recorder", &sink.url, "--all-repositories"];
@@ -157,7 +157,7 @@ fn commanded(store: &Store, name: &str, schema: &str) -> String {
 }
 
 #[test]
-fn t15_t16_a_command_reads_a_document_where_it_says_what_it_takes_and_else_what_is_said() {
+fn a_command_reads_a_document_if_it_has_a_schema_else_the_text() {
     // Heartbeats of the configuration are those of a file's only tenant.
     on_a_file(|store| {
         let fields = [
@@ -194,8 +194,8 @@ fn t15_t16_a_command_reads_a_document_where_it_says_what_it_takes_and_else_what_
             (tick, file(name))
         };
         for (name, declares) in [("declaring", true), ("free", false)] {
-            let (tick, told) = read(name);
-            let document: Value = serde_json::from_str(&told).unwrap();
+            let (tick, content) = read(name);
+            let document: Value = serde_json::from_str(&content).unwrap();
             is_plain(&tick, &document, name);
             let given = &document["arguments"];
             let expected = match declares {
@@ -204,7 +204,7 @@ fn t15_t16_a_command_reads_a_document_where_it_says_what_it_takes_and_else_what_
             };
             assert_eq!(*given, expected);
         }
-        assert_eq!(read("plain").1, SAID);
+        assert_eq!(read("plain").1, ANSWER);
     });
 }
 
@@ -226,9 +226,9 @@ fn a_schema_comes_from_a_file_and_one_of_another_form_is_refused() {
             "--webhook",
             "https://team.example/hook",
         ];
-        let told = add(&declaring().to_string(), &hook).ok();
-        let told: Value = serde_json::from_str(&told).unwrap();
-        let definition = &told["data"]["heartbeat"]["definition"];
+        let printed = add(&declaring().to_string(), &hook).ok();
+        let added: Value = serde_json::from_str(&printed).unwrap();
+        let definition = &added["data"]["heartbeat"]["definition"];
         assert_eq!(definition["schema"], declaring());
         for (schema, target) in [
             ("{", &hook[..]),

@@ -42,8 +42,8 @@ pub(super) fn texts(of: &[Value], field: &str) -> BTreeSet<String> {
 /// Asks for a tick, and gives it when it came to this end.
 #[track_caller]
 pub(crate) fn ran(client: &Client, name: &str, outcome: &str) -> Value {
-    let asked = client.post(&format!("/v1/heartbeats/{name}/run"), &json!({}));
-    let id = asked.is(202)["id"].clone();
+    let reply = client.post(&format!("/v1/heartbeats/{name}/run"), &json!({}));
+    let id = reply.is(202)["id"].clone();
     let mut found = None;
     until(&format!("a tick of {name} is over"), || {
         let all = client.get(&format!("/v1/heartbeats/{name}/ticks")).is(200);

@@ -22,7 +22,7 @@ fn flagged(assembled: &Value) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn s04_ticks_of_a_shared_heartbeat_are_flagged_and_can_be_left_out() {
+fn ticks_of_a_shared_heartbeat_are_flagged_and_can_be_left_out() {
     each_store(|store| {
         // What the agent remembers itself outlives its process.
         let state = store.world.root.display().to_string();

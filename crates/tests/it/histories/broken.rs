@@ -62,7 +62,7 @@ impl Story {
     /// A turn that is committed at once, and acknowledged.
     fn turn(&mut self, by: &str, epoch: u64, turn: &str) -> &mut Self {
         let step = self.commit(by, epoch, turn);
-        let items = Op::new(by, 0, step.clone()).said;
+        let items = Op::new(by, 0, step.clone()).items;
         let receipt = self.store(turn, &items);
         self.op(by, step, json!({ "receipt": receipt, "already": false }))
     }
@@ -77,10 +77,10 @@ impl Story {
     }
 
     fn append(&mut self, by: &str, turn: &str, n: u64) -> &mut Self {
-        let said = json!([{ "note": format!("{by}:{turn}:{n}") }]);
+        let items = json!([{ "note": format!("{by}:{turn}:{n}") }]);
         self.op(
             by,
-            json!({ "do": "append", "epoch": 1, "key": turn, "said": said }),
+            json!({ "do": "append", "epoch": 1, "key": turn, "said": items }),
             json!({}),
         )
     }
@@ -285,7 +285,7 @@ fn what_nobody_committed_is_not_shown() {
     // It was refused.
     caught("uncommitted", |story| {
         let step = story.commit("b", 2, "b.2");
-        let items = Op::new("b", 0, step.clone()).said;
+        let items = Op::new("b", 0, step.clone()).items;
         story.store("b.2", &items);
         story.op(
             "b",
@@ -345,7 +345,7 @@ fn what_was_acknowledged_in_an_open_turn_is_not_lost() {
 #[test]
 fn what_nobody_knows_may_be_there_once_or_not_at_all() {
     let step = sound().commit("b", 2, "b.2");
-    let items = Op::new("b", 0, step.clone()).said;
+    let items = Op::new("b", 0, step.clone()).items;
     let mut absent = sound();
     absent.cut("b", step.clone());
     assert_eq!(absent.problems(), [""; 0]);
@@ -354,10 +354,10 @@ fn what_nobody_knows_may_be_there_once_or_not_at_all() {
     there.store("b.2", &items);
     assert_eq!(there.problems(), [""; 0]);
     let unknown = json!({ "error": "unknown", "fate": "unknown" });
-    let mut told = sound();
-    told.op("b", step.clone(), unknown);
-    told.store("b.2", &items);
-    assert_eq!(told.problems(), [""; 0]);
+    let mut answered = sound();
+    answered.op("b", step.clone(), unknown);
+    answered.store("b.2", &items);
+    assert_eq!(answered.problems(), [""; 0]);
     caught("lost", |story| {
         story.cut("b", step.clone());
         story.store("b.2", &items[..2]);
@@ -370,9 +370,9 @@ fn what_nobody_knows_may_be_there_once_or_not_at_all() {
 }
 
 #[test]
-fn what_was_asked_for_again_is_where_it_was_done() {
+fn a_repeated_request_is_placed_where_it_was_done() {
     let mut story = sound();
-    let step = |what: &str, said: Value| json!({ "do": what, "epoch": 2, "expected": 12, "key": "b.2", "said": said });
+    let step = |what: &str, items: Value| json!({ "do": what, "epoch": 2, "expected": 12, "key": "b.2", "said": items });
     let note = json!([{ "note": "b:b.2:1" }]);
     let stop = json!([{ "stop": "" }]);
     let unknown = json!({ "error": "unknown", "fate": "unknown" });

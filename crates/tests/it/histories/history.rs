@@ -66,7 +66,7 @@ pub(super) struct Op {
     pub(super) session: String,
     /// The turn, of what has one.
     pub(super) key: String,
-    pub(super) said: Vec<Item>,
+    pub(super) items: Vec<Item>,
     /// Nanoseconds.
     pub(super) invoked: u64,
     /// As late as can be where no answer came.
@@ -85,7 +85,7 @@ impl Op {
             by: by.to_owned(),
             what: text("do"),
             session: text("session"),
-            said: items.map(|item| Item::from_step(&key, item)).collect(),
+            items: items.map(|item| Item::from_step(&key, item)).collect(),
             key,
             invoked,
             returned: u64::MAX,

@@ -98,14 +98,14 @@ fn check_counts(day: &Day<'_>, agent: &Agent) {
 }
 
 fn check_receipts(day: &Day<'_>) {
-    let told = day.trees[0].siglum(&["doctor"]);
-    let line = told
+    let doctor = day.trees[0].siglum(&["doctor"]);
+    let line = doctor
         .stdout
         .lines()
         .find(|line| line.contains("receipts of"));
     assert!(
         line.is_some_and(|line| line.ends_with(" verified, and all files that they need")),
-        "{told:#?}"
+        "{doctor:#?}"
     );
 }
 

@@ -65,8 +65,8 @@ pub(super) fn check(day: &Day<'_>) -> BTreeMap<String, u64> {
 }
 
 fn check_committer(day: &Day<'_>, commit: &Commit, makers: &BTreeSet<String>, why: &Why) -> String {
-    let said = why.committer();
-    let (name, verdict) = said.split_once(' ').unwrap();
+    let answer = why.committer();
+    let (name, verdict) = answer.split_once(' ').unwrap();
     let unknown = name == "unknown" && ["unknown", "ambiguous"].contains(&verdict);
     assert!(
         unknown || makers.contains(name),
@@ -82,7 +82,7 @@ fn check_committer(day: &Day<'_>, commit: &Commit, makers: &BTreeSet<String>, wh
     match (of, form) {
         ("agents", Some(_)) => assert!(!unknown, "{commit:?} was not disturbed, {form:?}: {why}"),
         ("human", Some(Form::Message | Form::Editor | Form::Amend | Form::AmendKept)) => {
-            assert_eq!(said, "human certain", "{commit:?}: {why}");
+            assert_eq!(answer, "human certain", "{commit:?}: {why}");
         }
         _ => {}
     }

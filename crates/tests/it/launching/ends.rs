@@ -66,8 +66,8 @@ fn a_directory_keeps_the_name_that_the_caller_has_for_it() {
     let (siglum, link) = (World::program(), link.display());
     let script = format!("cd '{link}' && '{}' run -- sh -c pwd", siglum.display());
     let output = Launch::command(&repo, &[], &script).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(told.trim(), link.to_string());
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(stdout.trim(), link.to_string());
 }
 
 #[test]

@@ -45,13 +45,13 @@ fn what_the_launcher_knows_is_in_the_answer_for_a_commit() {
         "the agent's session is the launched one"
     );
     let id = session["session"].as_str().unwrap();
-    let told = repo.siglum(&["link", "list", id]).ok();
+    let listed = repo.siglum(&["link", "list", id]).ok();
     for source in [
         "flag --role",
         "variable SIGLUM_ISSUE_NUMBER",
         "variable EGG_PR_NUMBER",
     ] {
-        assert!(told.contains(source), "{told}");
+        assert!(listed.contains(source), "{listed}");
     }
 
     agent.end("other");
@@ -101,9 +101,8 @@ fn a_bad_flag_is_refused_and_nothing_happens() {
     assert_eq!(repo.git(&["branch", "--format=%(refname:short)"]), "main");
 }
 
-/// The scenarios 14, 15 and 17 of those that the gateway's tests are numbered after.
 #[test]
-fn e14_e15_e17_a_bad_variable_is_told_and_left_out_and_the_launch_goes_on() {
+fn a_bad_variable_is_named_and_left_out_and_the_launch_goes_on() {
     let world = World::new();
     let repo = world.repo();
     let secret = format!("ghp_{}", "a1B2c3D4e5".repeat(4));
@@ -115,10 +114,10 @@ fn e14_e15_e17_a_bad_variable_is_told_and_left_out_and_the_launch_goes_on() {
         let output = Launch::command(&repo, &variables, &script)
             .output()
             .unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.stdout, b"ran\n", "{told}");
-        assert!(told.contains("EGG_PR_NUMBER"), "{told}");
-        assert!(told.contains(bad) != (bad == secret), "{told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.stdout, b"ran\n", "{stderr}");
+        assert!(stderr.contains("EGG_PR_NUMBER"), "{stderr}");
+        assert!(stderr.contains(bad) != (bad == secret), "{stderr}");
         let id = sessions(&repo)[0]["session"].as_str().unwrap().to_owned();
         assert_eq!(
             links(&super::show(&repo, &id)),
@@ -128,9 +127,8 @@ fn e14_e15_e17_a_bad_variable_is_told_and_left_out_and_the_launch_goes_on() {
     }
 }
 
-/// The scenarios 16 and 18 of those that the gateway's tests are numbered after.
 #[test]
-fn e16_e18_an_empty_variable_is_as_if_it_were_not_there() {
+fn an_empty_variable_is_as_if_it_were_not_there() {
     let world = World::new();
     let repo = world.repo();
     let siglum = World::program();
@@ -149,10 +147,10 @@ fn e16_e18_an_empty_variable_is_as_if_it_were_not_there() {
         let output = Launch::command(&repo, &variables, &script)
             .output()
             .unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(0), "{told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
         for name in names {
-            assert!(!told.contains(name), "{name}: {told}");
+            assert!(!stderr.contains(name), "{name}: {stderr}");
         }
         let id = sessions(&repo)[0]["session"].as_str().unwrap().to_owned();
         assert_eq!(links(&super::show(&repo, &id)), [""; 0], "{blank:?}");

@@ -109,8 +109,7 @@ struct Case {
     /// The links, or the first field that is refused.
     links: Vec<String>,
     refused: Option<&'static str>,
-    /// The variables that are told.
-    told: Vec<&'static str>,
+    reported: Vec<&'static str>,
 }
 
 fn case(chance: &mut Chance) -> Case {
@@ -139,7 +138,7 @@ fn case(chance: &mut Chance) -> Case {
                 }
                 2 => {
                     case.variables.push((variable, chance.one(field.bad)));
-                    case.told.push(variable);
+                    case.reported.push(variable);
                 }
                 3 => case
                     .variables
@@ -179,9 +178,9 @@ fn flags_and_variables_arrive_at_the_commit_or_are_refused_by_name() {
             let output = Launch::command(&repo, &case.variables, &script)
                 .output()
                 .unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(2), "{what}\n{said}");
-            assert!(said.contains(field), "{what}\n{said}");
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{what}\n{stderr}");
+            assert!(stderr.contains(field), "{what}\n{stderr}");
             assert!(!repo.dir.join("ran").exists(), "{what}");
             assert_eq!(
                 world.count("SELECT count(*) FROM statements"),
@@ -218,15 +217,19 @@ fn flags_and_variables_arrive_at_the_commit_or_are_refused_by_name() {
             .json(&repo.dir, &["checkpoint", "show", &checkpoint])
             .to_string();
         assert!(pinned.contains(&session), "{what}\n{pinned}");
-        let said = std::fs::read_to_string(world.root.join("said")).unwrap();
+        let warnings = std::fs::read_to_string(world.root.join("said")).unwrap();
         for field in &FIELDS {
             for variable in field.variables {
-                let told = said.contains(&format!("{variable} is "));
-                assert_eq!(told, case.told.contains(variable), "{what}\n{said}");
+                let is_reported = warnings.contains(&format!("{variable} is "));
+                assert_eq!(
+                    is_reported,
+                    case.reported.contains(variable),
+                    "{what}\n{warnings}"
+                );
             }
         }
         landed += 1;
-        warned += usize::from(!case.told.is_empty());
+        warned += usize::from(!case.reported.is_empty());
     }
     assert!(
         landed > 0 && refusals > 0 && warned > 0,

@@ -111,15 +111,15 @@ fn in_a_sandbox_that_shows_neither_launcher_nor_token_doctor_says_so() {
         ["issue_number=78", "pr_number=5", "phase=build"]
     );
     assert_eq!(world.declines(), ["launch_token_unreadable"]);
-    let told = repo.siglum(&["doctor"]).stdout;
-    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let report = repo.siglum(&["doctor"]).stdout;
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
     let launch = launched(&repo)["session"].as_str().unwrap().to_owned();
     for words in [
         "launch_token_unreadable",
         "SIGLUM_LAUNCH_TOKEN_FILE",
         &launch,
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(report.contains(words), "{words}: {report}");
     }
 }
 

@@ -57,7 +57,7 @@ fn signals_are_handed_on() {
 }
 
 #[test]
-fn a_command_that_a_signal_ends_is_told_by_the_code() {
+fn a_command_that_a_signal_ends_is_known_by_its_exit_code() {
     let world = World::new();
     let repo = world.repo();
     let pid = in_root(&repo, "pid");

@@ -53,14 +53,14 @@ fn a_bad_variable_of_a_launch_that_nobody_records_is_named() {
     let session = launched(&repo);
     let id = session["session"].as_str().unwrap();
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for told in [
+    for output in [
         String::from_utf8_lossy(&ran.stderr).into_owned(),
         repo.siglum(&["show", id]).ok(),
         repo.siglum(&["doctor"]).stdout,
         repo.siglum(&["audit", "list", "--refused", "--session", id])
             .ok(),
     ] {
-        assert!(words(&told).contains(bad), "{told}");
+        assert!(words(&output).contains(bad), "{output}");
     }
     let shown = world.json(&repo.dir, &["session", "show", id]);
     assert_eq!(links(&shown), ["issue_number=42"]);

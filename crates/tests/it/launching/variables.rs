@@ -107,9 +107,9 @@ fn a_bad_variable_of_an_agent_is_declined_once_with_its_exact_bytes() {
         "SIGLUM_ISSUE_NUMBER",
     ];
     assert_eq!(declines, bad.map(of));
-    let told = repo.siglum(&["doctor"]).stdout;
+    let report = repo.siglum(&["doctor"]).stdout;
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = words(&told);
+    let report = words(&report);
     let db = world.store();
     let mut details = db.prepare("SELECT detail FROM declines").unwrap();
     let details = details
@@ -130,9 +130,9 @@ fn a_bad_variable_of_an_agent_is_declined_once_with_its_exact_bytes() {
     let reasons: Vec<&str> = entries.map(|e| e["reason"].as_str().unwrap()).collect();
     assert_eq!(reasons.len(), 3, "{audit}");
     for detail in details {
-        let said = words(&detail);
-        assert!(told.contains(&said), "{detail}\n{told}");
-        assert!(shown.contains(&said), "{detail}\n{shown}");
+        let expected = words(&detail);
+        assert!(report.contains(&expected), "{detail}\n{report}");
+        assert!(shown.contains(&expected), "{detail}\n{shown}");
         assert!(reasons.contains(&detail.as_str()), "{audit}");
     }
 }

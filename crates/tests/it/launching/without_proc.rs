@@ -3,7 +3,7 @@
 use super::{Launch, launched, sessions, show};
 use crate::harness::{World, kill, until};
 
-fn told_by(ps: &str) -> World {
+fn world_with_ps(ps: &str) -> World {
     let mut world = World::new();
     world.variables.push(("SIGLUM_PS", ps.into()));
     world
@@ -11,7 +11,7 @@ fn told_by(ps: &str) -> World {
 
 #[test]
 fn a_launcher_that_was_killed_is_found_lost_by_ps() {
-    let world = told_by("ps");
+    let world = world_with_ps("ps");
     let repo = world.repo();
     let script = format!("exec '{}' run -- sleep 60", World::program().display());
     let mut launch = Launch::command(&repo, &[], &script).spawn().unwrap();
@@ -28,7 +28,7 @@ fn a_launcher_that_was_killed_is_found_lost_by_ps() {
 
 #[test]
 fn an_agent_below_a_lost_launcher_commits_and_its_death_is_found_by_ps() {
-    let world = told_by("ps");
+    let world = world_with_ps("ps");
     let repo = world.repo();
     let (mut agent, launch) = Launch::agent(&repo, "one", &[], "--issue 42");
     agent.begin("startup");
@@ -46,15 +46,15 @@ fn an_agent_below_a_lost_launcher_commits_and_its_death_is_found_by_ps() {
 
 #[test]
 fn what_ps_tells_is_nothing_to_proc_and_nobody_is_no_failure() {
-    for (launched_by, asked_by) in [("ps", ""), ("", "ps"), ("/nowhere/ps", "/nowhere/ps")] {
-        let mut world = told_by(launched_by);
+    for (launched_by, shown_by) in [("ps", ""), ("", "ps"), ("/nowhere/ps", "/nowhere/ps")] {
+        let mut world = world_with_ps(launched_by);
         let script = format!("exec '{}' run -- sleep 60", World::program().display());
         let repo = world.repo();
         let mut launch = Launch::command(&repo, &[], &script).spawn().unwrap();
         until("it is launched", || !sessions(&repo).is_empty());
         let dir = repo.dir.clone();
         drop(repo);
-        world.variables = vec![("SIGLUM_PS", asked_by.into())];
+        world.variables = vec![("SIGLUM_PS", shown_by.into())];
         let listed = world.json(&dir, &["session", "list"]);
         let session = listed["sessions"][0]["session"]
             .as_str()
@@ -64,9 +64,9 @@ fn what_ps_tells_is_nothing_to_proc_and_nobody_is_no_failure() {
             let shown = world.json(&dir, &["session", "show", &session]);
             shown["launch"]["state"].clone()
         };
-        assert_eq!(state(), "running", "{launched_by} {asked_by}");
+        assert_eq!(state(), "running", "{launched_by} {shown_by}");
         kill(launch.id());
         launch.wait().unwrap();
-        assert_eq!(state(), "running", "{launched_by} {asked_by}");
+        assert_eq!(state(), "running", "{launched_by} {shown_by}");
     }
 }

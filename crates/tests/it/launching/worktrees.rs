@@ -48,8 +48,8 @@ fn what_holds_no_work_goes() {
         "git commit -q --allow-empty -m pushed && git push -q origin HEAD:refs/heads/other",
         "touch .gitignore",
     ] {
-        let (path, there, said) = run(&repo, "--worktree", script);
-        assert!(!there, "{script}: {path} {said}");
+        let (path, there, output) = run(&repo, "--worktree", script);
+        assert!(!there, "{script}: {path} {output}");
     }
     let branches = repo.git(&["branch", "--format=%(refname:short)"]);
     let branches: Vec<&str> = branches.lines().collect();
@@ -82,9 +82,9 @@ fn what_holds_work_stays() {
         ),
         ("git bisect start", "under way"),
     ] {
-        let (path, there, said) = run(&repo, "--worktree", script);
+        let (path, there, output) = run(&repo, "--worktree", script);
         assert!(there, "{script}: {path}");
-        assert!(said.contains(reason), "{script}: {said}");
+        assert!(output.contains(reason), "{script}: {output}");
     }
 }
 
@@ -95,8 +95,8 @@ fn a_branch_can_be_named() {
     repo.git(&["branch", "known"]);
     for branch in ["known", "fresh"] {
         let on = format!("test $(git branch --show-current) = {branch} && echo x > new");
-        let (_, there, said) = run(&repo, &format!("--worktree={branch}"), &on);
-        assert!(there, "{said}");
+        let (_, there, output) = run(&repo, &format!("--worktree={branch}"), &on);
+        assert!(there, "{output}");
     }
     // A branch that is checked out elsewhere is git's to refuse, and nothing is made.
     let before = super::sessions(&repo).len();
@@ -147,13 +147,13 @@ fn an_agent_works_in_it() {
 }
 
 #[test]
-fn uncommitted_work_is_kept_as_a_commit_and_told_to_whoever_comes_next() {
+fn uncommitted_work_is_kept_as_a_commit_that_the_next_run_names() {
     let world = World::new();
     let repo = with_remote(&world);
     let script = "echo changed > .gitignore && git add .gitignore && echo more >> .gitignore && echo new > fresh.txt \
         && echo secret > ignored.log && echo '*.log' >> .git/info/exclude 2>/dev/null; git rev-parse HEAD > ../head; cp \"$(git rev-parse --git-dir)/index\" ../index";
-    let (path, there, said) = run(&repo, "--worktree=feature", script);
-    assert!(there, "{said}");
+    let (path, there, output) = run(&repo, "--worktree=feature", script);
+    assert!(there, "{output}");
     let tree = repo.world.at(std::path::Path::new(&path));
     let names = repo.git(&[
         "for-each-ref",
@@ -161,7 +161,7 @@ fn uncommitted_work_is_kept_as_a_commit_and_told_to_whoever_comes_next() {
         "refs/siglum/snapshots",
     ]);
     assert_eq!(names.lines().count(), 1, "{names}");
-    assert!(said.contains(&names), "{said}");
+    assert!(output.contains(&names), "{output}");
     let show = |file: &str| repo.git(&["show", &format!("{names}:{file}")]);
     assert_eq!(
         (show(".gitignore"), show("fresh.txt")),

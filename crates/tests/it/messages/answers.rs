@@ -15,15 +15,15 @@ fn a_result_has_the_text_what_was_used_and_how_it_ended() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
-        let told = send(&launcher, &to(&json!("S1"), PLAY));
-        assert_eq!(text(&told), "three", "the last message");
-        assert_eq!(told["end"]["status"], "done");
-        let tokens = &told["end"]["usage"]["tokens"];
+        let result = send(&launcher, &to(&json!("S1"), PLAY));
+        assert_eq!(text(&result), "three", "the last message");
+        assert_eq!(result["end"]["status"], "done");
+        let tokens = &result["end"]["usage"]["tokens"];
         assert_eq!(
             (&tokens["input"], &tokens["output"]),
             (&json!(10), &json!(3))
         );
-        assert_eq!(told["ignored"], json!([]));
+        assert_eq!(result["ignored"], json!([]));
         // What fails is told in the same form.
         let failed = send(&launcher, &to(&json!("S2"), "!say before\n!error it broke"));
         assert_eq!(failed["end"]["status"], "failed", "{failed}");
@@ -51,7 +51,7 @@ fn a_result_has_the_text_what_was_used_and_how_it_ended() {
 }
 
 #[test]
-fn events_are_told_in_order_with_their_numbers() {
+fn events_are_sent_in_order_with_their_numbers() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let stream = gateway.launcher().with("accept", "text/event-stream");
@@ -59,22 +59,22 @@ fn events_are_told_in_order_with_their_numbers() {
         assert_eq!(reply.status, 200, "{}", reply.text);
         let kind = reply.header("content-type").unwrap();
         assert!(kind.starts_with("text/event-stream"), "{kind}");
-        let told = events(&reply);
-        let numbers: Vec<_> = told.iter().map(|(_, id, _)| id.unwrap()).collect();
-        let last = u64::try_from(told.len()).unwrap();
+        let sent = events(&reply);
+        let numbers: Vec<_> = sent.iter().map(|(_, id, _)| id.unwrap()).collect();
+        let last = u64::try_from(sent.len()).unwrap();
         assert_eq!(numbers, (1..=last).collect::<Vec<_>>());
-        let names: Vec<_> = told.iter().map(|(name, ..)| name.as_str()).collect();
+        let names: Vec<_> = sent.iter().map(|(name, ..)| name.as_str()).collect();
         assert_eq!((names[0], names[names.len() - 1]), ("started", "finished"));
         for name in ["reasoning", "text", "tool_call", "tool_result", "usage"] {
             assert!(names.contains(&name), "{name}: {names:?}");
         }
-        let outcomes: Vec<_> = told
+        let outcomes: Vec<_> = sent
             .iter()
             .filter(|(name, ..)| name == "tool_result")
             .map(|(.., data)| data["outcome"].as_str().unwrap())
             .collect();
         assert_eq!(outcomes, ["ok", "failed"]);
-        assert!(told.iter().all(|(name, _, data)| data["type"] == *name));
+        assert!(sent.iter().all(|(name, _, data)| data["type"] == *name));
     });
 }
 
@@ -161,7 +161,7 @@ fn ui_messages_are_taken_as_they_are_sent_by_a_page() {
             { "id": "3", "role": "user", "parts": [{ "type": "text", "text": "!whole" }] },
         ]);
         let reply = gateway.launcher().post("/v1/sessions/S1/messages", &body);
-        let told = reply.is(200);
+        let result = reply.is(200);
         for part in [
             "earlier",
             "called the tool read",
@@ -169,7 +169,7 @@ fn ui_messages_are_taken_as_they_are_sent_by_a_page() {
             "answered",
             "!whole",
         ] {
-            assert!(text(&told).contains(part), "{part}: {told}");
+            assert!(text(&result).contains(part), "{part}: {result}");
         }
     });
 }

@@ -7,7 +7,7 @@ use crate::gateway::server::{each_store, on_a_file};
 use crate::harness::{OtlpSink, until};
 
 #[test]
-fn t25_whoever_goes_back_stays_in_the_conversation() {
+fn whoever_goes_back_stays_in_the_conversation() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
@@ -39,7 +39,7 @@ fn t25_whoever_goes_back_stays_in_the_conversation() {
 }
 
 #[test]
-fn t25_its_trace_points_to_the_turn_that_it_goes_on_from() {
+fn the_trace_of_a_rewind_points_to_the_turn_it_goes_on_from() {
     on_a_file(|store| {
         let sink = OtlpSink::start();
         let args = ["otel", "add", "recorder", &sink.url, "--all-repositories"];

@@ -12,39 +12,39 @@ use crate::gateway::server::on_a_file;
 const ROUNDS: &str = "SIGLUM_CROWD_ROUNDS";
 
 fn rounds() -> u32 {
-    let said = std::env::var(ROUNDS).ok();
-    said.map_or(20, |rounds| rounds.parse().unwrap())
+    let setting = std::env::var(ROUNDS).ok();
+    setting.map_or(20, |rounds| rounds.parse().unwrap())
 }
 
 #[test]
-fn t12_ten_conversations_at_once_again_and_again_and_no_byte_of_another_one() {
+fn ten_conversations_at_once_have_no_byte_of_another_one() {
     let rounds = rounds();
     on_a_file(|store| {
         let gateway = serve(store, &["--rate", "1000000", "--creations", "1000000"]);
         let launcher = gateway.launcher();
-        let asked = AtomicU32::new(0);
+        let answered = AtomicU32::new(0);
         std::thread::scope(|scope| {
             for n in 0..10 {
-                let (launcher, asked) = (&launcher, &asked);
+                let (launcher, answered) = (&launcher, &answered);
                 scope.spawn(move || {
                     let name = format!("crowd-{n}");
                     for round in 0..rounds {
-                        let said = format!("word-{n}-{round}.");
-                        let mut body = to(&json!(name), &format!("!say {said}"));
+                        let word = format!("word-{n}-{round}.");
+                        let mut body = to(&json!(name), &format!("!say {word}"));
                         // The process of the one before is used again.
                         body["resume"] = json!(true);
-                        let told = send(launcher, &body);
-                        assert_eq!(told["run"]["session_id"], name);
+                        let result = send(launcher, &body);
+                        assert_eq!(result["run"]["session_id"], name);
                         assert_eq!(
-                            (text(&told), &told["end"]["status"]),
-                            (&*said, &json!("done"))
+                            (text(&result), &result["end"]["status"]),
+                            (&*word, &json!("done"))
                         );
-                        asked.fetch_add(1, Ordering::Relaxed);
+                        answered.fetch_add(1, Ordering::Relaxed);
                     }
                 });
             }
         });
-        assert_eq!(asked.into_inner(), 10 * rounds);
+        assert_eq!(answered.into_inner(), 10 * rounds);
         for n in 0..10 {
             assert_eq!(
                 words(&launcher, n),
@@ -57,8 +57,8 @@ fn t12_ten_conversations_at_once_again_and_again_and_no_byte_of_another_one() {
 
 /// Reads the whole log of a conversation: each word in it is its own. Gives how many turns there are.
 fn words(launcher: &Client, n: u32) -> u32 {
-    let told = send(launcher, &to(&json!(format!("crowd-{n}")), "the last one"));
-    let session = told["run"]["session"].as_str().unwrap();
+    let result = send(launcher, &to(&json!(format!("crowd-{n}")), "the last one"));
+    let session = result["run"]["session"].as_str().unwrap();
     let (mut after, mut prompts) = (0, 0);
     loop {
         let path = format!("/v1/sessions/{session}/events?limit=1000&cursor={after}");

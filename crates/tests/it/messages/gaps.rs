@@ -16,14 +16,14 @@ fn handed(run: &Value, n: u64) -> Value {
 }
 
 #[test]
-fn t19_to_go_on_where_something_is_missing_is_refused_until_somebody_accepts_it() {
+fn to_go_on_over_a_gap_is_refused_until_somebody_accepts_it() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
         let first = send(&launcher, &to(&json!("S1"), "one"))["run"].clone();
         for (n, outcome) in [(0, "committed"), (2, "behind")] {
-            let told = launcher.post("/v1/contexts/commit", &handed(&first, n));
-            assert_eq!(told.is(200)["outcome"], outcome);
+            let reply = launcher.post("/v1/contexts/commit", &handed(&first, n));
+            assert_eq!(reply.is(200)["outcome"], outcome);
         }
         let mark = store.world.root.join("mark");
         let mut body = to(&json!("S1"), &format!("!sh touch {}", mark.display()));

@@ -10,37 +10,40 @@ use crate::gateway::server::{each_store, on_a_server, stored, token};
 const HEADER: &str = "siglum-conversation-id";
 
 #[test]
-fn t01_a_name_that_is_given_is_the_name_everywhere() {
+fn a_name_that_is_given_is_the_name_everywhere() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
         let reply = launcher.post("/v1/messages", &to(&json!("S1"), "hello"));
-        let told = reply.is(200);
-        assert_eq!(told["run"]["session_id"], "S1");
+        let result = reply.is(200);
+        assert_eq!(result["run"]["session_id"], "S1");
         assert_eq!(
-            (&told["run"]["named_by"], text(&told)),
+            (&result["run"]["named_by"], text(&result)),
             (&json!("body"), "hello")
         );
         assert_eq!(reply.header(HEADER), Some("S1"));
         assert_eq!(
             reply.header("siglum-session-id"),
-            told["run"]["session"].as_str()
+            result["run"]["session"].as_str()
         );
         assert_eq!(
             reply.header("siglum-trace-id"),
-            told["run"]["trace_id"].as_str()
+            result["run"]["trace_id"].as_str()
         );
-        let trace = told["run"]["trace_id"].as_str().unwrap();
+        let trace = result["run"]["trace_id"].as_str().unwrap();
         assert!(reply.header("traceparent").unwrap().contains(trace));
-        let native = told["run"]["native_id"].as_str().unwrap();
+        let native = result["run"]["native_id"].as_str().unwrap();
         assert_ne!(native, "S1");
         // It is the one that requests find by either name, and the log says nothing else.
-        let path = format!("/v1/sessions/{}", told["run"]["session"].as_str().unwrap());
+        let path = format!(
+            "/v1/sessions/{}",
+            result["run"]["session"].as_str().unwrap()
+        );
         assert_eq!(launcher.get(&path).is(200)["conversation_id"], "S1");
         let again = send(&launcher, &to(&json!("S1"), "again"));
-        assert_eq!(again["run"]["session"], told["run"]["session"]);
-        assert_ne!(again["run"]["turn_id"], told["run"]["turn_id"]);
-        assert_ne!(again["run"]["trace_id"], told["run"]["trace_id"]);
+        assert_eq!(again["run"]["session"], result["run"]["session"]);
+        assert_ne!(again["run"]["turn_id"], result["run"]["turn_id"]);
+        assert_ne!(again["run"]["trace_id"], result["run"]["trace_id"]);
         // A stream says the same first.
         let streamed = launcher.post("/v1/messages?format=events", &to(&json!("S1"), "more"));
         assert_eq!(streamed.header(HEADER), Some("S1"));
@@ -57,8 +60,11 @@ fn links_beside_the_other_fields_of_a_message_are_those_of_its_session() {
         for (field, value) in all().as_object().unwrap() {
             body[field] = value.clone();
         }
-        let told = send(&launcher, &body);
-        let path = format!("/v1/sessions/{}", told["run"]["session"].as_str().unwrap());
+        let result = send(&launcher, &body);
+        let path = format!(
+            "/v1/sessions/{}",
+            result["run"]["session"].as_str().unwrap()
+        );
         assert_eq!(links(&launcher.get(&path).is(200)), ALL);
         // In both places they must say the same, and no run begins otherwise.
         let mut differs = to(&json!("S2"), "hello");
@@ -73,7 +79,7 @@ fn links_beside_the_other_fields_of_a_message_are_those_of_its_session() {
 }
 
 #[test]
-fn t02_t03_t04_t09_without_a_name_the_agents_own_counts_and_none_is_made_up() {
+fn without_a_name_the_agents_own_counts_and_none_is_made_up() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
@@ -86,10 +92,10 @@ fn t02_t03_t04_t09_without_a_name_the_agents_own_counts_and_none_is_made_up() {
             json!("\u{a0}"),
         ] {
             let reply = launcher.post("/v1/messages", &to(&name, "hello"));
-            let told = reply.is(200);
-            let native = told["run"]["native_id"].as_str().unwrap();
-            assert_eq!(told["run"]["session_id"], native, "{name}");
-            assert_eq!(told["run"]["named_by"], "agent", "{name}");
+            let result = reply.is(200);
+            let native = result["run"]["native_id"].as_str().unwrap();
+            assert_eq!(result["run"]["session_id"], native, "{name}");
+            assert_eq!(result["run"]["named_by"], "agent", "{name}");
             assert_eq!(reply.header(HEADER), Some(native), "{name}");
         }
         let absent = launcher.post("/v1/messages", &lines("hello")).is(200);
@@ -100,7 +106,7 @@ fn t02_t03_t04_t09_without_a_name_the_agents_own_counts_and_none_is_made_up() {
 }
 
 #[test]
-fn t05_t07_t08_t09_a_name_of_another_form_is_refused_on_each_route_and_nothing_is_started() {
+fn a_name_of_another_form_is_refused_and_nothing_is_started() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
@@ -110,8 +116,8 @@ fn t05_t07_t08_t09_a_name_of_another_form_is_refused_on_each_route_and_nothing_i
             " S1 ", "a/b", "a b", "\u{e9}", "S1\n", "..", "a\u{1}", &long[0], &long[1],
         ];
         for name in bad {
-            let told = launcher.post("/v1/messages", &to(&json!(name), "hello"));
-            told.refuses("session_id");
+            let reply = launcher.post("/v1/messages", &to(&json!(name), "hello"));
+            reply.refuses("session_id");
             let fits = name.trim() == name && name.bytes().all(|b| (b' '..=b'~').contains(&b));
             if fits {
                 let by_header = launcher.with(HEADER, name);
@@ -139,12 +145,12 @@ fn t05_t07_t08_t09_a_name_of_another_form_is_refused_on_each_route_and_nothing_i
 }
 
 #[test]
-fn t06_a_name_of_128_characters_is_kept_whole() {
+fn a_name_of_128_characters_is_kept_whole() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let name = format!("{}.B_c:d-9", "a".repeat(119)) + "z";
-        let told = send(&gateway.launcher(), &to(&json!(name), "hello"));
-        assert_eq!(told["run"]["session_id"], name);
+        let result = send(&gateway.launcher(), &to(&json!(name), "hello"));
+        assert_eq!(result["run"]["session_id"], name);
         let path = format!("/v1/sessions/{name}/messages");
         let messages = gateway.launcher().get(&path).is(200);
         assert_eq!(messages["items"].as_array().unwrap().len(), 2);
@@ -152,20 +158,20 @@ fn t06_a_name_of_128_characters_is_kept_whole() {
 }
 
 #[test]
-fn t10_the_path_comes_before_the_body_the_header_and_baggage() {
+fn the_path_comes_before_the_body_the_header_and_baggage() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let all = gateway
             .launcher()
             .with(HEADER, "B")
             .with("baggage", "x=y, session.id=C");
-        let naming_summary = |told: &Value| {
-            let ignored = told["ignored"].as_array().unwrap().iter();
+        let naming_summary = |result: &Value| {
+            let ignored = result["ignored"].as_array().unwrap().iter();
             let ignored = ignored.map(|i| {
                 let by = i["named_by"].as_str().unwrap();
                 format!("{by}={}", i["value"].as_str().unwrap())
             });
-            let run = &told["run"];
+            let run = &result["run"];
             format!(
                 "{} by {}, not {}",
                 run["session_id"].as_str().unwrap(),
@@ -200,7 +206,7 @@ fn t10_the_path_comes_before_the_body_the_header_and_baggage() {
 }
 
 #[test]
-fn t16_t17_t18_the_agent_is_told_the_messages_and_nothing_else() {
+fn the_agent_gets_the_messages_and_nothing_else() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
@@ -211,25 +217,25 @@ fn t16_t17_t18_the_agent_is_told_the_messages_and_nothing_else() {
         let mut body = to(&json!("Secret-name-1"), "!whole");
         body["links"] = json!({ "issue_number": 424_242 });
         body["route_key"] = json!("agent:route-9");
-        let told = send(&launcher, &body);
-        assert!(text(&told).contains("!whole"), "{told}");
+        let result = send(&launcher, &body);
+        assert!(text(&result).contains("!whole"), "{result}");
         for hidden in ["Secret-name-1", "xyzzy", "424242", "route-9"] {
-            assert!(!text(&told).contains(hidden), "{hidden}: {told}");
+            assert!(!text(&result).contains(hidden), "{hidden}: {result}");
         }
         // A field of the payload with the same name stays what it is.
         let mut body = to(&json!("S1"), "!whole");
         body["inputs"] = json!({ "session_id": "X-of-the-payload" });
-        let told = send(&launcher, &body);
+        let result = send(&launcher, &body);
         assert!(
-            text(&told).contains(r#"{"session_id":"X-of-the-payload"}"#),
-            "{told}"
+            text(&result).contains(r#"{"session_id":"X-of-the-payload"}"#),
+            "{result}"
         );
-        assert_eq!(told["run"]["session_id"], "S1");
+        assert_eq!(result["run"]["session_id"], "S1");
     });
 }
 
 #[test]
-fn t20_the_same_name_for_another_tenant_is_another_session() {
+fn the_same_name_for_another_tenant_is_another_session() {
     on_a_server(|store| {
         let gateway = serve(store, &[]);
         let (token, _) = token(store, "others", None, None);
@@ -264,7 +270,7 @@ fn t20_the_same_name_for_another_tenant_is_another_session() {
 }
 
 #[test]
-fn t28_a_trace_that_is_valid_is_joined_and_another_begins_else() {
+fn a_trace_that_is_valid_is_joined_and_another_begins_else() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
@@ -281,9 +287,9 @@ fn t28_a_trace_that_is_valid_is_joined_and_another_begins_else() {
             ),
         ] {
             let traced = launcher.with("traceparent", parent);
-            let told = send(&traced, &to(&json!("S1"), "hello"));
-            assert_eq!(told["run"]["trace_id"] == given, joined, "{parent}");
-            assert_eq!(told["end"]["status"], "done");
+            let result = send(&traced, &to(&json!("S1"), "hello"));
+            assert_eq!(result["run"]["trace_id"] == given, joined, "{parent}");
+            assert_eq!(result["end"]["status"], "done");
         }
         let messages = launcher.get("/v1/sessions/S1/messages").is(200);
         assert_eq!(messages["items"].as_array().unwrap().len(), 8);

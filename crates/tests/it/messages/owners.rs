@@ -22,8 +22,8 @@ fn a_sessions_token_sends_to_its_own_session_and_to_no_other() {
             "/v1/sessions/own/messages".to_owned(),
             format!("/v1/sessions/{}/messages", id(&own)),
         ] {
-            let told = token.post(&path, &lines("hello")).is(200);
-            assert_eq!(told["run"]["session"], own["session"]["id"]);
+            let result = token.post(&path, &lines("hello")).is(200);
+            assert_eq!(result["run"]["session"], own["session"]["id"]);
             assert_eq!(token.get(&path).status, 200);
             assert_eq!(token.get(&format!("{path}/stream")).status, 204);
         }
@@ -79,8 +79,8 @@ fn a_client_that_leaves_ends_a_run_of_its_own_and_none_of_a_session() {
         let script = "!say begun \n!sleep 2\n!say ended";
         left(gateway.place(), &gateway.token, &to(&json!("S1"), script));
         until("the run of the session came to its end", || {
-            let said = launcher.get("/v1/sessions/S1/messages").is(200);
-            said["items"].to_string().contains("ended")
+            let messages = launcher.get("/v1/sessions/S1/messages").is(200);
+            messages["items"].to_string().contains("ended")
         });
         left(
             gateway.place(),

@@ -17,7 +17,7 @@ fn what_breaks_a_rule_is_refused_with_its_field() {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
         let before = stored(store, &gateway);
-        for (field, value, told) in [
+        for (field, value, expected) in [
             ("agent", Value::Null, "agent"),
             ("agent", json!("codex"), "agent"),
             ("agent", json!("No Agent"), "agent"),
@@ -52,7 +52,7 @@ fn what_breaks_a_rule_is_refused_with_its_field() {
         ] {
             let refused = launcher.post("/v1/messages", &with(field, value.clone()));
             assert_eq!(refused.status, 400, "{field} {value}: {}", refused.text);
-            assert_eq!(refused.json()["field"], told, "{field} {value}");
+            assert_eq!(refused.json()["field"], expected, "{field} {value}");
         }
         launcher
             .post("/v1/messages?format=xml", &lines("hello"))
@@ -80,12 +80,12 @@ fn a_gateway_runs_nothing_that_nobody_switched_on() {
         refused.refuses("agent");
         // Nothing of a page is served, either: no origin was named.
         let page = gateway.launcher().with("origin", "http://localhost:5173");
-        let asked = page
+        let preflight = page
             .with("access-control-request-method", "POST")
             .ask("OPTIONS", "/v1/messages", None)
             .unwrap();
-        assert_eq!(asked.header("access-control-allow-origin"), None);
-        assert_eq!(asked.status, 405);
+        assert_eq!(preflight.header("access-control-allow-origin"), None);
+        assert_eq!(preflight.status, 405);
     });
 }
 
@@ -102,7 +102,7 @@ fn pages_of_the_origins_that_were_named_may_ask_and_no_others() {
         ] {
             let expected = allowed.then_some(origin);
             let page = gateway.stranger().with("origin", origin);
-            let asked = page
+            let preflight = page
                 .with("access-control-request-method", "POST")
                 .with(
                     "access-control-request-headers",
@@ -111,11 +111,11 @@ fn pages_of_the_origins_that_were_named_may_ask_and_no_others() {
                 .ask("OPTIONS", "/v1/messages", None)
                 .unwrap();
             assert_eq!(
-                asked.header("access-control-allow-origin"),
+                preflight.header("access-control-allow-origin"),
                 expected,
                 "{origin}"
             );
-            assert_eq!(asked.header("access-control-allow-credentials"), None);
+            assert_eq!(preflight.header("access-control-allow-credentials"), None);
             // A refusal is told to the page, too.
             let refused = page.post("/v1/messages", &lines("hello"));
             assert_eq!(refused.status, 401);

@@ -41,19 +41,19 @@ fn what_an_agent_asks_is_answered_by_option_or_by_whether_it_may() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
-        for (answer, said) in [
+        for (answer, expected) in [
             (json!({ "approved": true }), "[allow]"),
             (json!({ "approved": false }), "[reject]"),
             (json!({ "option": "always" }), "[always]"),
         ] {
             let script = "!tool c1 rm delete {}\n!ask c1 Remove it?\n!done c1 ok";
-            let (told, path) = meanwhile(&launcher, &to(&json!("S1"), script), || {
-                let asked = open_interaction(&launcher, "S1");
-                assert_eq!(asked["title"], "Remove it?", "{asked}");
-                assert_eq!(asked["call"], "c1");
+            let (result, path) = meanwhile(&launcher, &to(&json!("S1"), script), || {
+                let question = open_interaction(&launcher, "S1");
+                assert_eq!(question["title"], "Remove it?", "{question}");
+                assert_eq!(question["call"], "c1");
                 let path = format!(
                     "/v1/sessions/S1/interactions/{}",
-                    asked["id"].as_str().unwrap()
+                    question["id"].as_str().unwrap()
                 );
                 launcher.post(&path, &json!({})).refuses("option");
                 launcher
@@ -66,8 +66,8 @@ fn what_an_agent_asks_is_answered_by_option_or_by_whether_it_may() {
                 path
             });
             assert!(
-                told["end"]["text"].as_str().unwrap().contains(said),
-                "{said}: {told}"
+                result["end"]["text"].as_str().unwrap().contains(expected),
+                "{expected}: {result}"
             );
             let again = launcher.post(&path, &answer);
             assert_eq!(again.status, 409, "{}", again.text);
@@ -86,7 +86,7 @@ fn a_run_is_followed_from_the_start_and_behind_an_event() {
         assert_eq!(none("/v1/sessions/S1/messages/stream"), 204);
         let script = "!say early \n!ask c1 Go on?\n!say late";
         let (_, (whole, behind)) = meanwhile(&launcher, &to(&json!("S1"), script), || {
-            let asked = open_interaction(&launcher, "S1");
+            let question = open_interaction(&launcher, "S1");
             let path = "/v1/sessions/S1/messages/stream";
             let follow = |after: Option<&str>| {
                 let client = match after {
@@ -98,7 +98,7 @@ fn a_run_is_followed_from_the_start_and_behind_an_event() {
             let (mut whole, mut behind) = (follow(None), follow(Some("2")));
             let answer = format!(
                 "/v1/sessions/S1/interactions/{}",
-                asked["id"].as_str().unwrap()
+                question["id"].as_str().unwrap()
             );
             launcher.post(&answer, &json!({ "approved": true })).is(200);
             let read = |stream: &mut dyn BufRead| {
@@ -134,7 +134,7 @@ fn a_run_is_cancelled_and_what_it_did_is_kept() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
-        let (told, ()) = meanwhile(
+        let (result, ()) = meanwhile(
             &launcher,
             &to(&json!("S1"), "!say begun \n!sleep 60\n!say never"),
             || {
@@ -149,7 +149,7 @@ fn a_run_is_cancelled_and_what_it_did_is_kept() {
                 assert_eq!(cancelled["run"]["session_id"], "S1");
             },
         );
-        assert_eq!(told["end"]["status"], "cancelled");
+        assert_eq!(result["end"]["status"], "cancelled");
         let messages = launcher.get("/v1/sessions/S1/messages").is(200);
         assert_eq!(
             messages["items"][1]["content"].as_str().unwrap().trim(),
@@ -166,7 +166,7 @@ fn a_run_is_cancelled_and_what_it_did_is_kept() {
 }
 
 #[test]
-fn t13_while_a_run_goes_on_another_one_is_refused_or_does_what_was_asked() {
+fn while_a_run_goes_on_another_is_refused_cancels_it_or_waits() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
@@ -203,7 +203,7 @@ fn t13_while_a_run_goes_on_another_one_is_refused_or_does_what_was_asked() {
 }
 
 #[test]
-fn what_was_said_is_read_in_pages_of_whole_turns() {
+fn messages_are_read_in_pages_of_whole_turns() {
     each_store(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
@@ -251,13 +251,13 @@ fn a_stream_of_a_whole_run_is_what_its_result_says() {
         let reply = gateway
             .launcher()
             .post("/v1/messages?format=events", &lines("!say a|b|c\n!say d"));
-        let told = events(&reply);
-        let said: String = told
+        let sent = events(&reply);
+        let deltas: String = sent
             .iter()
             .filter(|(name, ..)| name == "text")
             .map(|(.., data)| data["delta"].as_str().unwrap())
             .collect();
-        let end = &told.last().unwrap().2["end"];
-        assert_eq!((said.as_str(), &end["text"]), ("abcd", &json!("abcd")));
+        let end = &sent.last().unwrap().2["end"];
+        assert_eq!((deltas.as_str(), &end["text"]), ("abcd", &json!("abcd")));
     });
 }

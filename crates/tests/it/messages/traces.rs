@@ -7,7 +7,7 @@ use crate::gateway::server::{Gateway, Store, on_a_file};
 use crate::harness::{OtlpSink, until};
 
 /// A gateway that tells its turns to a played destination.
-fn told_to(store: &Store, sink: &OtlpSink) -> Gateway {
+fn exporting_to(store: &Store, sink: &OtlpSink) -> Gateway {
     let args = ["otel", "add", "recorder", &sink.url, "--all-repositories"];
     store.world.siglum(&store.world.root, &args).ok();
     serve(store, &[])
@@ -24,10 +24,10 @@ fn root(spans: &[Value], trace: &Value, conversation: &str) -> Option<Value> {
 }
 
 #[test]
-fn t14_two_runs_of_one_trace_keep_their_own_names() {
+fn two_runs_of_one_trace_keep_their_own_names() {
     on_a_file(|store| {
         let sink = OtlpSink::start();
-        let gateway = told_to(store, &sink);
+        let gateway = exporting_to(store, &sink);
         let (given, parent) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
         let traced = gateway
             .launcher()
@@ -46,10 +46,10 @@ fn t14_two_runs_of_one_trace_keep_their_own_names() {
                 );
                 let traced = &traced;
                 scope.spawn(move || {
-                    let told = send(traced, &to(&json!(names[n]), &script));
-                    assert_eq!(told["run"]["session_id"], names[n]);
-                    assert_eq!(told["run"]["trace_id"], given);
-                    assert_eq!(told["end"]["status"], "done", "{told}");
+                    let result = send(traced, &to(&json!(names[n]), &script));
+                    assert_eq!(result["run"]["session_id"], names[n]);
+                    assert_eq!(result["run"]["trace_id"], given);
+                    assert_eq!(result["end"]["status"], "done", "{result}");
                 });
             }
         });
@@ -77,18 +77,18 @@ fn t14_two_runs_of_one_trace_keep_their_own_names() {
             assert!(!text.contains(&format!("word-{other}")), "{text}");
         }
         assert!(spans.len() >= 4, "turns and their calls");
-        for asked in sink.requests() {
-            let body = String::from_utf8_lossy(&asked.sent).into_owned();
+        for request in sink.requests() {
+            let body = String::from_utf8_lossy(&request.sent).into_owned();
             assert!(!body.contains("9fK2mQ7xLr4"), "{body}");
         }
     });
 }
 
 #[test]
-fn t24_a_fork_is_a_conversation_of_its_own_that_points_to_its_source() {
+fn a_fork_is_its_own_conversation_and_points_to_its_source() {
     on_a_file(|store| {
         let sink = OtlpSink::start();
-        let gateway = told_to(store, &sink);
+        let gateway = exporting_to(store, &sink);
         let launcher = gateway.launcher();
         let turns = ["m1", "m2"].map(|key| {
             let mut body = to(&json!("S1"), &format!("say {key}"));
@@ -124,8 +124,11 @@ fn t24_a_fork_is_a_conversation_of_its_own_that_points_to_its_source() {
             "/v1/sessions/{}/messages",
             turns[0]["session"].as_str().unwrap()
         );
-        let said = launcher.get(&path).is(200).to_string();
-        assert!(said.contains("say m2") && !said.contains("three"), "{said}");
+        let messages = launcher.get(&path).is(200).to_string();
+        assert!(
+            messages.contains("say m2") && !messages.contains("three"),
+            "{messages}"
+        );
     });
 }
 
@@ -133,7 +136,7 @@ fn t24_a_fork_is_a_conversation_of_its_own_that_points_to_its_source() {
 fn the_name_that_a_platform_gives_is_none_that_the_agent_gave() {
     on_a_file(|store| {
         let sink = OtlpSink::start();
-        let gateway = told_to(store, &sink);
+        let gateway = exporting_to(store, &sink);
         let launcher = gateway.launcher();
         let run = send(&launcher, &to(&json!("S1"), "!say one"))["run"].clone();
         until("the run is told", || {

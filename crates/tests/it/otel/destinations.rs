@@ -83,11 +83,11 @@ fn a_destination_is_listed_and_its_secrets_are_not() {
         &["doctor"],
     ] {
         let ran = world.siglum(&repo.dir, args);
-        let told = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(told.contains("team"), "{args:?}: {told}");
+        let output = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(output.contains("team"), "{args:?}: {output}");
         assert!(
-            !told.contains("quokka7") && !told.contains("{\"version\""),
-            "{told}"
+            !output.contains("quokka7") && !output.contains("{\"version\""),
+            "{output}"
         );
     }
     assert_eq!(
@@ -139,7 +139,7 @@ fn settings_change_under_one_name_and_the_endpoint_does_not() {
 fn what_is_wrong_is_refused_before_anything_is_kept() {
     let world = World::new();
     let repo = world.repo();
-    for (args, told) in [
+    for (args, expected) in [
         (&["http://sink.example"][..], "--allow-plain"),
         (
             &["https://user:quokka7@sink.example"],
@@ -185,7 +185,7 @@ fn what_is_wrong_is_refused_before_anything_is_kept() {
     ] {
         let ran = world.siglum(&repo.dir, &[&["otel", "add", "one"], args].concat());
         assert!(matches!(ran.code, Some(1 | 2)), "{args:?}: {ran:?}");
-        assert!(ran.stderr.contains(told), "{args:?}: {ran:?}");
+        assert!(ran.stderr.contains(expected), "{args:?}: {ran:?}");
         assert!(!ran.stderr.contains("quokka7"), "{args:?}: {ran:?}");
     }
     assert!(!world.siglum_home().join("tokens").exists());

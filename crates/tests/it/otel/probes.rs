@@ -33,11 +33,11 @@ fn a_probe_arrives_in_both_forms_with_its_header() {
         add(&repo, &sink.url, &args);
         let answer = world.json(&repo.dir, &["otel", "test", "sink"]);
         assert_eq!(answer["taken"], true, "{answer}");
-        let asked = sink.requests().remove(0);
-        assert_eq!(asked.path, "/v1/traces");
-        assert_eq!(asked.header("content-type"), Some(form));
-        assert_eq!(asked.header("content-encoding"), packed);
-        assert_eq!(asked.header("authorization"), Some(SECRET));
+        let request = sink.requests().remove(0);
+        assert_eq!(request.path, "/v1/traces");
+        assert_eq!(request.header("content-type"), Some(form));
+        assert_eq!(request.header("content-encoding"), packed);
+        assert_eq!(request.header("authorization"), Some(SECRET));
         assert!(sink.logs().is_empty() && sink.metrics().is_empty());
         let spans = sink.spans();
         assert_eq!(spans.len(), 1);
@@ -57,8 +57,8 @@ fn an_endpoint_for_one_signal_is_taken_as_it_is() {
     let repo = world.repo();
     let sink = OtlpSink::start();
     add(&repo, &format!("{}/x/v1/traces", sink.url), &[]);
-    let told = test(&repo).ok();
-    assert!(told.contains("session siglum-test"), "{told}");
+    let report = test(&repo).ok();
+    assert!(report.contains("session siglum-test"), "{report}");
     assert_eq!(sink.requests()[0].path, "/x/v1/traces");
     repo.siglum(&["otel", "remove", "sink"]).ok();
     add(&repo, &format!("{}/v1/logs", sink.url), &[]);
@@ -69,12 +69,12 @@ fn an_endpoint_for_one_signal_is_taken_as_it_is() {
 }
 
 #[test]
-fn a_failure_is_told_as_it_is_with_what_may_help() {
+fn a_failure_is_reported_as_it_is_with_what_may_help() {
     let world = World::new();
     let repo = world.repo();
     let mut sink = OtlpSink::start();
     add(&repo, &sink.url, &[]);
-    for (fate, told) in [
+    for (fate, expected) in [
         (SinkFate::Status(401, ""), ["[401]", "Check the credential"]),
         (SinkFate::Status(404, ""), ["[404]", "Check the endpoint"]),
         (SinkFate::Status(415, ""), ["[415]", "another `--protocol`"]),
@@ -108,10 +108,10 @@ fn a_failure_is_told_as_it_is_with_what_may_help() {
         let ran = test(&repo);
         assert_eq!(ran.code, Some(1), "{fate:?}: {ran:?}");
         assert!(ran.stdout.is_empty(), "{ran:?}");
-        for told in told {
-            assert!(ran.stderr.contains(told), "{fate:?}: {ran:?}");
+        for part in expected {
+            assert!(ran.stderr.contains(part), "{fate:?}: {ran:?}");
         }
-        assert_eq!(sink.untold(), 0);
+        assert_eq!(sink.pending_fates(), 0);
     }
     // It took the span, and has something to say.
     sink.fates([SinkFate::Partly(0, "this is the last free trace")]);

@@ -1,4 +1,4 @@
-//! What a server of traces gets of sessions. The names have the numbers of the scenarios in the design's references.
+//! What a server of traces gets of sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +64,7 @@ fn sum(spans: &[&Value], key: &str) -> u64 {
     spans.iter().map(number).sum()
 }
 
-fn all_told(talk: &Talk<'_>, spans: &[Value]) -> bool {
+fn is_sent(talk: &Talk<'_>, spans: &[Value]) -> bool {
     let own = spans_of(spans, &talk.conversation);
     let input = talk.used.input + talk.used.cache_read + talk.used.cache_write;
     traces(&own).len() == talk.turns as usize && sum(&own, "gen_ai.usage.input_tokens") == input
@@ -92,7 +92,7 @@ fn driven(gateway: &Gateway, name: &str, keys: &[&str], traceparent: Option<&str
 }
 
 #[test]
-fn s01_s06_s11_a_named_conversation_is_on_every_span_of_its_turns() {
+fn a_named_conversation_is_on_every_span_of_its_turns() {
     on_a_file(|store| {
         let repo = store.world.repo();
         let sink = OtlpSink::start();
@@ -123,7 +123,7 @@ fn s01_s06_s11_a_named_conversation_is_on_every_span_of_its_turns() {
 }
 
 #[test]
-fn s14_s28_a_valid_trace_is_joined_and_any_other_is_not() {
+fn a_valid_trace_is_joined_and_any_other_is_not() {
     on_a_file(|store| {
         let repo = store.world.repo();
         let sink = OtlpSink::start();
@@ -158,8 +158,8 @@ fn s14_s28_a_valid_trace_is_joined_and_any_other_is_not() {
         });
         let spans = sink.spans();
         for name in ["one", "two"] {
-            for told in spans_of(&spans, name) {
-                assert_eq!(told["traceId"], trace, "{told}");
+            for sent in spans_of(&spans, name) {
+                assert_eq!(sent["traceId"], trace, "{sent}");
             }
             assert_eq!(roots(&spans_of(&spans, name))[0]["parentSpanId"], span);
         }
@@ -179,7 +179,7 @@ fn s14_s28_a_valid_trace_is_joined_and_any_other_is_not() {
 }
 
 #[test]
-fn s02_s21_to_s24_an_agent_that_nobody_named_has_its_own_name_for_good() {
+fn an_agent_that_nobody_named_has_its_own_name_for_good() {
     let world = World::new();
     let repo = world.repo();
     let sink = OtlpSink::start();
@@ -198,7 +198,7 @@ fn s02_s21_to_s24_an_agent_that_nobody_named_has_its_own_name_for_good() {
     fork.turn("Another way.");
     until("all is told", || {
         let spans = sink.spans();
-        all_told(&talk, &spans) && traces(&spans_of(&spans, "h2")).len() == 1
+        is_sent(&talk, &spans) && traces(&spans_of(&spans, "h2")).len() == 1
     });
     let spans = sink.spans();
     once(&spans);
@@ -239,7 +239,7 @@ fn s02_s21_to_s24_an_agent_that_nobody_named_has_its_own_name_for_good() {
 }
 
 #[test]
-fn s29_an_agent_that_dies_leaves_a_turn_that_failed() {
+fn an_agent_that_dies_leaves_a_turn_that_failed() {
     let world = World::new();
     let repo = world.repo();
     let sink = OtlpSink::start();
@@ -263,7 +263,7 @@ fn s29_an_agent_that_dies_leaves_a_turn_that_failed() {
 }
 
 #[test]
-fn s37_a_session_is_kept_or_left_out_as_a_whole() {
+fn a_session_is_kept_or_left_out_as_a_whole() {
     on_a_file(|store| {
         let repo = store.world.repo();
         let sink = OtlpSink::start();
@@ -308,7 +308,7 @@ fn s37_a_session_is_kept_or_left_out_as_a_whole() {
 }
 
 #[test]
-fn s40_a_server_that_is_away_gets_all_of_it_once_when_it_is_back() {
+fn a_server_that_is_away_gets_all_of_it_once_when_it_is_back() {
     let world = World::new();
     let repo = world.repo();
     let mut sink = OtlpSink::start();
@@ -317,7 +317,7 @@ fn s40_a_server_that_is_away_gets_all_of_it_once_when_it_is_back() {
     let standing =
         || world.json(&repo.dir, &["otel", "list"])["destinations"][0]["standing"].clone();
     talk.turn("One.");
-    until("one is told", || all_told(&talk, &sink.spans()));
+    until("one is told", || is_sent(&talk, &sink.spans()));
     // What the server has and has not answered yet would be told again.
     until("it is noted", || standing()["lag_receipts"] == 0);
     sink.stop();
@@ -335,7 +335,7 @@ fn s40_a_server_that_is_away_gets_all_of_it_once_when_it_is_back() {
     ]);
     until("the rest is told", || {
         repo.siglum(&["worker", "--once"]).ok();
-        all_told(&talk, &sink.spans())
+        is_sent(&talk, &sink.spans())
     });
     once(&sink.spans());
 }
@@ -349,13 +349,13 @@ fn what_is_sent_again_since_the_answer_was_lost_is_the_same() {
     let mut talk = Talk::start(&repo, "h1");
     talk.turn("One.");
     // That a session began may be sent before its first turn is over, and that is no span.
-    until("the first turn is sent", || all_told(&talk, &sink.spans()));
+    until("the first turn is sent", || is_sent(&talk, &sink.spans()));
     sink.fates([SinkFate::After, SinkFate::After]);
     talk.turn("Two.");
     until("the second one is sent again", || {
         let spans = sink.spans();
         let ids: BTreeSet<_> = spans.iter().map(|s| s["spanId"].to_string()).collect();
-        sink.untold() == 0 && ids.len() < spans.len()
+        sink.pending_fates() == 0 && ids.len() < spans.len()
     });
     let mut by_id: BTreeMap<String, Value> = BTreeMap::new();
     let spans = sink.spans();
@@ -366,11 +366,11 @@ fn what_is_sent_again_since_the_answer_was_lost_is_the_same() {
         assert_eq!(first, span);
     }
     let unique: Vec<Value> = by_id.into_values().collect();
-    assert!(all_told(&talk, &unique));
+    assert!(is_sent(&talk, &unique));
 }
 
 #[test]
-fn s27_the_trace_of_the_launcher_is_that_of_the_first_turn_alone() {
+fn the_trace_of_the_launcher_is_that_of_the_first_turn_alone() {
     let world = World::new();
     let repo = world.repo();
     let sink = OtlpSink::start();

@@ -19,10 +19,10 @@ fn inside_a_launch_the_session_records_and_its_phase_has_it() {
     let runner = Runner::new(&world, "p");
     let siglum = World::program();
     let script = format!("'{}' {CHECK}", siglum.display());
-    let said = recorded(&runner.runs("build", "tester", &script).ok());
+    let by_launch = recorded(&runner.runs("build", "tester", &script).ok());
     let graph = runner.graph();
     let own = &graph["phases"][0]["waves"][0][0]["session"];
-    assert_eq!(&said["session"], own);
+    assert_eq!(&by_launch["session"], own);
     assert_eq!(&graph["phases"][0]["checks"][0]["session"], own);
 
     let (mut agent, mut launcher) = runner.agent("build", "coder", "one");

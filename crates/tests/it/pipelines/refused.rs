@@ -150,15 +150,15 @@ fn secrets_in_texts_are_not_kept() {
     let secret = secret();
     let file = world.root.join("contract");
     std::fs::write(&file, format!("push with {secret}\n")).unwrap();
-    let said = format!("I saw {secret}");
+    let text = format!("I saw {secret}");
     runner
         .says(&["contract"], &["api", "--file", file.to_str().unwrap()])
         .ok();
     runner
-        .says(&["review"], &["commented", "--text", &said])
+        .says(&["review"], &["commented", "--text", &text])
         .ok();
     runner
-        .says(&["check"], &["leaks", "failed", "--summary", &said])
+        .says(&["check"], &["leaks", "failed", "--summary", &text])
         .ok();
     let bundle = runner.says(&["export"], &[]).ok();
     assert!(bundle.contains("[redacted:github-token]"), "{bundle}");

@@ -203,6 +203,6 @@ fn pipelines_are_listed_newest_first_in_pages() {
     let of = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
     assert_eq!(list(&["--limit", "2"]), (of(&["c", "b"]), true));
     assert_eq!(list(&["--after", "b"]), (of(&["a"]), false));
-    let told = repo.siglum(&["pipeline", "list"]).ok();
-    assert!(told.contains("running") && told.contains("0/1"), "{told}");
+    let text = repo.siglum(&["pipeline", "list"]).ok();
+    assert!(text.contains("running") && text.contains("0/1"), "{text}");
 }

@@ -20,29 +20,29 @@ fn a_program_gets_one_answer_for_each_change_until_the_end() {
         .spawn()
         .unwrap();
     let mut out = child.stdout.take().unwrap();
-    let said = Arc::new(Mutex::new(String::new()));
+    let text = Arc::new(Mutex::new(String::new()));
     let reader = std::thread::spawn({
-        let said = Arc::clone(&said);
+        let text = Arc::clone(&text);
         move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = out.read(&mut buffer) {
-                said.lock()
+                text.lock()
                     .unwrap()
                     .push_str(&String::from_utf8_lossy(&buffer[..count]));
             }
         }
     });
-    let lines = || said.lock().unwrap().lines().count();
+    let lines = || text.lock().unwrap().lines().count();
     until("the first answer", || lines() == 1);
     runner.says(&["check"], &["unit", "skipped"]).ok();
     until("the second answer", || lines() == 2);
     runner.says(&["end"], &[]).ok();
     assert_eq!(child.wait().unwrap().code(), Some(0));
     reader.join().unwrap();
-    let said = said.lock().unwrap();
-    let last: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let text = text.lock().unwrap();
+    let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     assert_eq!(last["data"]["end_recorded"], true);
-    assert_eq!(said.lines().count(), 3, "{said}");
+    assert_eq!(text.lines().count(), 3, "{text}");
 }
 
 #[test]

@@ -74,19 +74,19 @@ fn all_files(dir: &Path) -> Vec<u8> {
 /// All that a gateway got, as it came, unpacked and stored.
 fn received(gateway: &Gateway) -> Vec<u8> {
     let mut all = all_files(gateway.home());
-    for asked in gateway.requests() {
-        all.extend(asked.path.bytes());
-        all.extend(zstd::decode_all(&*asked.body).unwrap_or_default());
-        all.extend(&asked.body);
+    for request in gateway.requests() {
+        all.extend(request.path.bytes());
+        all.extend(zstd::decode_all(&*request.body).unwrap_or_default());
+        all.extend(&request.body);
     }
     all
 }
 
 /// All that a server of telemetry got.
 fn exported(sink: &OtlpSink) -> Vec<u8> {
-    let asked = sink.requests().into_iter();
-    asked
-        .flat_map(|asked| [asked.request.to_string().into_bytes(), asked.sent].concat())
+    let requests = sink.requests().into_iter();
+    requests
+        .flat_map(|request| [request.request.to_string().into_bytes(), request.sent].concat())
         .collect()
 }
 
@@ -118,9 +118,9 @@ fn no_byte_of_a_repository_outside_leaves_by_a_gateway() {
         let reach = &planned["destinations"][0]["reach"];
         assert_eq!(*reach, json!({"sessions": 1, "outside": 2}), "{planned}");
         let sync = [&["sync", "--to", &gateway.url], more].concat();
-        let said = inside.siglum(&sync).ok();
-        assert!(said.contains("up to date"), "{said}");
-        assert!(said.contains("1 session in scope, 2 outside"), "{said}");
+        let text = inside.siglum(&sync).ok();
+        assert!(text.contains("up to date"), "{text}");
+        assert!(text.contains("1 session in scope, 2 outside"), "{text}");
         let all = received(&gateway);
         let wanted = [
             "-prompt",
@@ -136,7 +136,7 @@ fn no_byte_of_a_repository_outside_leaves_by_a_gateway() {
 }
 
 #[test]
-fn no_byte_of_a_repository_outside_is_told_to_an_agent() {
+fn no_byte_of_a_repository_outside_reaches_an_agent() {
     let world = World::new();
     let [inside, one, _] = three(&world);
     let other = one.dir.to_str().unwrap();

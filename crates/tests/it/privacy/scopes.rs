@@ -27,8 +27,8 @@ fn a_repository_that_is_switched_on_later_is_outside_until_it_is_added() {
         "added-later",
     );
     until("the worker has left", || world.processes().is_empty());
-    let said = late.siglum(&["sync"]).ok();
-    assert!(said.contains("up to date"), "{said}");
+    let text = late.siglum(&["sync"]).ok();
+    assert!(text.contains("up to date"), "{text}");
     is_private("sync", &received(&gateway), &["-prompt"]);
     assert!(!has(&received(&gateway), "added-later"));
     assert_eq!(
@@ -64,8 +64,8 @@ fn what_began_before_stays() {
     let [inside, ..] = three(&world);
     let gateway = Gateway::start(&world);
     let to = ["sync", "--to", &gateway.url, "--since", "2200-01-01"];
-    let said = inside.siglum(&to).ok();
-    assert!(said.contains("0 sessions in scope, 3 outside"), "{said}");
+    let text = inside.siglum(&to).ok();
+    assert!(text.contains("0 sessions in scope, 3 outside"), "{text}");
     assert!(!has(&received(&gateway), &format!("{INSIDE}-prompt")));
     inside
         .siglum(&["sync", "--to", &gateway.url, "--since", "7d"])
@@ -202,10 +202,10 @@ fn a_sync_of_one_time_that_is_killed_leaves_nothing_to_the_worker() {
         .unwrap();
     gateway.kills(child.id());
     assert_eq!(child.wait().unwrap().code(), None);
-    let asked = gateway.requests().len();
+    let before = gateway.requests().len();
     gateway.fates([]);
     inside.siglum(&["worker", "--once"]).ok();
-    assert_eq!(gateway.requests().len(), asked);
+    assert_eq!(gateway.requests().len(), before);
     let list = world.json(&inside.dir, &["projection", "list"]);
     assert_eq!(list["projections"], json!([]));
     // The next one takes away what it left.
@@ -256,8 +256,8 @@ fn texts_stay_where_only_verdicts_may_leave() {
     ] {
         let gateway = Gateway::start(&world);
         let to = ["sync", "--to", &gateway.url, "--once", "--kinds", kinds];
-        let said = inside.siglum(&to).ok();
-        assert!(said.contains("up to date"), "{said}");
+        let text = inside.siglum(&to).ok();
+        assert!(text.contains("up to date"), "{text}");
         let all = received(&gateway);
         is_private(kinds, &all, &["-file.txt", "-subject"]);
         for end in goes {

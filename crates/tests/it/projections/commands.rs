@@ -124,7 +124,7 @@ fn everything_derived_can_be_made_again() {
     let sql = "UPDATE summaries SET title = 'never said', turns = 99";
     world.store().execute_batch(sql).unwrap();
     assert_ne!(list(), before);
-    let told = world.json(&repo.dir, &["rebuild", "summaries"]);
-    assert_eq!(told["sessions"], 2, "{told}");
+    let rebuilt = world.json(&repo.dir, &["rebuild", "summaries"]);
+    assert_eq!(rebuilt["sessions"], 2, "{rebuilt}");
     assert_eq!(list(), before);
 }

@@ -15,11 +15,11 @@ fn recover(repo: &Repo<'_>, args: &[&str]) -> Value {
 fn held(runtime: &mut Runtime, conversation: &str) -> String {
     let session = runtime.session(conversation);
     let mut driver = runtime.driver(session, DEAD);
-    let said = [
+    let observations = [
         prompt_observation("t", "Ship it."),
         called("t", "deploy --to\nproduction"),
     ];
-    runtime.open(&mut driver, "t", &said);
+    runtime.open(&mut driver, "t", &observations);
     session.to_string()
 }
 
@@ -32,22 +32,22 @@ fn a_call_without_a_result_waits_for_a_persons_word() {
     let ids = ["done", "failed", "dropped"].map(|name| held(&mut runtime, name));
     // A worker does not decide it, however often it looks.
     repo.siglum(&["worker", "--once"]).ok();
-    let told = recover(&repo, &[]);
-    let turns = told["turns"].as_array().unwrap();
-    assert_eq!(turns.len(), 3, "{told}");
+    let answer = recover(&repo, &[]);
+    let turns = answer["turns"].as_array().unwrap();
+    assert_eq!(turns.len(), 3, "{answer}");
     for (turn, id) in turns.iter().zip(&ids) {
-        assert_eq!(turn["session"], json!(id), "{told}");
-        assert_eq!(turn["turn_key"], "t", "{told}");
+        assert_eq!(turn["session"], json!(id), "{answer}");
+        assert_eq!(turn["turn_key"], "t", "{answer}");
         assert_eq!(
             (&turn["left"], &turn["held"]),
             (&json!("unanswered"), &json!(true))
         );
-        assert_eq!(turn["calls"][0]["tool"], "Bash", "{told}");
+        assert_eq!(turn["calls"][0]["tool"], "Bash", "{answer}");
         assert_eq!(
             turn["calls"][0]["input"], "deploy --to production",
-            "{told}"
+            "{answer}"
         );
-        assert_eq!(turn["ways_out"].as_array().unwrap().len(), 3, "{told}");
+        assert_eq!(turn["ways_out"].as_array().unwrap().len(), 3, "{answer}");
     }
     let text = repo.siglum(&["session", "recover"]).ok();
     assert!(text.contains("Bash  deploy --to production"), "{text}");
@@ -70,9 +70,9 @@ fn a_call_without_a_result_waits_for_a_persons_word() {
         (&ids[1], &["--mark-failed"], "kept"),
         (&ids[2], &["--discard", "--yes"], "discarded"),
     ] {
-        let told = recover(&repo, &[&[id.as_str()], flags].concat());
-        assert_eq!(told["settled"]["outcome"], outcome, "{told}");
-        assert_eq!(told["turns"], json!([]), "{told}");
+        let answer = recover(&repo, &[&[id.as_str()], flags].concat());
+        assert_eq!(answer["settled"]["outcome"], outcome, "{answer}");
+        assert_eq!(answer["turns"], json!([]), "{answer}");
     }
     assert_eq!(recover(&repo, &[])["turns"], json!([]));
     let outcome = |id: &str| {
@@ -101,11 +101,11 @@ fn what_is_certain_is_settled_and_who_drives_is_left_alone() {
         "t",
         &[prompt_observation("t", "Ship it."), stopped("t")],
     );
-    let told = recover(&repo, &[]);
-    assert_eq!(told["turns"][0]["left"], "complete", "{told}");
-    let told = recover(&repo, &[&ready.to_string()]);
-    assert_eq!(told["settled"]["outcome"], "committed", "{told}");
-    assert_eq!(told["settled"]["receipt"], 1, "{told}");
+    let answer = recover(&repo, &[]);
+    assert_eq!(answer["turns"][0]["left"], "complete", "{answer}");
+    let answer = recover(&repo, &[&ready.to_string()]);
+    assert_eq!(answer["settled"]["outcome"], "committed", "{answer}");
+    assert_eq!(answer["settled"]["receipt"], 1, "{answer}");
 
     let driven = runtime.session("driven");
     let mut driver = runtime.driver(driven, LIVES);
@@ -114,9 +114,12 @@ fn what_is_certain_is_settled_and_who_drives_is_left_alone() {
         "t",
         &[prompt_observation("t", "Ship it."), called("t", "deploy")],
     );
-    let told = recover(&repo, &[]);
-    assert_eq!(told["turns"][0]["driver"]["name"], "the runtime", "{told}");
-    assert_eq!(told["turns"][0]["held"], false, "{told}");
+    let answer = recover(&repo, &[]);
+    assert_eq!(
+        answer["turns"][0]["driver"]["name"], "the runtime",
+        "{answer}"
+    );
+    assert_eq!(answer["turns"][0]["held"], false, "{answer}");
     for flags in [&[][..], &["--discard", "--yes"], &["--mark-done"]] {
         let id = driven.to_string();
         let ran = repo.siglum(&[&["session", "recover", &id], flags].concat());
@@ -190,10 +193,10 @@ fn a_session_is_forked_at_a_turn_and_archived_for_good() {
     };
     // Its driver goes on while it is forked.
     let tail = &first[first.len() - 8..];
-    let told: Value =
+    let forked: Value =
         serde_json::from_str(&fork(&["--turn", tail, "--conversation", "branch"]).ok()).unwrap();
-    assert_eq!(told["data"]["parent_entry"], 2, "{told}");
-    let branch = told["data"]["session"].as_str().unwrap();
+    assert_eq!(forked["data"]["parent_entry"], 2, "{forked}");
+    let branch = forked["data"]["session"].as_str().unwrap();
     let again = fork(&["--turn", first, "--conversation", "branch"]).ok();
     assert!(again.contains(branch), "{again}");
     for (args, code) in [

@@ -81,17 +81,17 @@ impl Runtime {
     }
 
     /// Opens a turn and says this in it.
-    pub(super) fn open(&mut self, driver: &mut Driver, key: &str, said: &[Observation]) {
+    pub(super) fn open(&mut self, driver: &mut Driver, key: &str, observations: &[Observation]) {
         let before = driver
-            .open(&self.world, &mut self.ledger, key, said)
+            .open(&self.world, &mut self.ledger, key, observations)
             .unwrap();
         assert_eq!(before, None);
     }
 
     /// Commits one whole turn.
-    pub(super) fn commit(&mut self, driver: &mut Driver, key: &str, said: &[Observation]) {
+    pub(super) fn commit(&mut self, driver: &mut Driver, key: &str, observations: &[Observation]) {
         driver
-            .commit(&self.world, &mut self.ledger, key, said)
+            .commit(&self.world, &mut self.ledger, key, observations)
             .unwrap();
     }
 }

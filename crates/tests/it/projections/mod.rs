@@ -17,7 +17,6 @@ use crate::harness::{Agent, Repo, World, until};
 /// The receipts of each session, by number, with what each is: its digest.
 type Receipts = BTreeMap<String, Vec<(u64, String)>>;
 
-/// What the ledger has sealed.
 fn sealed(world: &World) -> Receipts {
     let store = world.store();
     let mut query = store
@@ -124,7 +123,6 @@ fn program(repo: &Repo<'_>, name: &str, script: &str) -> PathBuf {
 /// What a script of [`program`] does to keep the line.
 const KEEP: &str = "printf '%s\\n' \"$line\" >> \"$to\"";
 
-/// One whole turn.
 #[track_caller]
 fn turn(agent: &mut Agent, text: &str) {
     agent.prompt(text);
@@ -146,7 +144,6 @@ fn standing(repo: &Repo<'_>, name: &str) -> Value {
     repo.world.json(&repo.dir, &["projection", "show", name])
 }
 
-/// The workers that run in this world.
 fn workers(world: &World) -> Vec<u32> {
     let is_worker = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -49,12 +49,12 @@ fn a_program_that_fails_for_a_while_gets_everything_once_and_in_order() {
     until("it fails", || {
         standing(&repo, "flaky")["projection"]["failing"] == 1
     });
-    let told = standing(&repo, "flaky");
-    assert_eq!(told["projection"]["health"], "degraded", "{told}");
-    let trouble = &told["troubled"][0];
-    assert_eq!(trouble["reason"], "it left with 1", "{told}");
-    assert!(trouble["next_try_at"].is_string(), "{told}");
-    assert_eq!(trouble["receipt"], 1, "{told}");
+    let state = standing(&repo, "flaky");
+    assert_eq!(state["projection"]["health"], "degraded", "{state}");
+    let trouble = &state["troubled"][0];
+    assert_eq!(trouble["reason"], "it left with 1", "{state}");
+    assert!(trouble["next_try_at"].is_string(), "{state}");
+    assert_eq!(trouble["receipt"], 1, "{state}");
     assert!(shown(&dir).is_empty());
     turn(&mut agent, "and a third");
     fs::remove_file(world.root.join("broken")).unwrap();
@@ -77,12 +77,12 @@ fn what_is_refused_is_set_aside_and_holds_up_no_other_session() {
     good.stop();
     let (good_id, bad_id) = (session(&repo, &good), session(&repo, &bad));
     until("others flow", || shown(&dir).contains_key(&good_id));
-    let told = standing(&repo, "picky");
-    let trouble = &told["troubled"][0];
-    assert_eq!(trouble["session"], json!(bad_id), "{told}");
-    assert_eq!(trouble["reason"], "it left with 65", "{told}");
-    assert_eq!(trouble["tries"], 3, "{told}");
-    assert_eq!(trouble["next_try_at"], json!(null), "{told}");
+    let state = standing(&repo, "picky");
+    let trouble = &state["troubled"][0];
+    assert_eq!(trouble["session"], json!(bad_id), "{state}");
+    assert_eq!(trouble["reason"], "it left with 65", "{state}");
+    assert_eq!(trouble["tries"], 3, "{state}");
+    assert_eq!(trouble["next_try_at"], json!(null), "{state}");
     let status = world.json(&repo.dir, &["status"]);
     assert_eq!(status["projections"][0]["health"], "degraded", "{status}");
     let doctor = repo.siglum(&["doctor"]);
@@ -117,8 +117,8 @@ fn what_is_refused_is_set_aside_and_holds_up_no_other_session() {
     let is_all = || standing(&repo, "picky")["projection"]["lag_receipts"] == 0;
     until("it is taken", is_all);
     assert!(!numbers().contains(&poison), "{:?}", numbers());
-    let told = standing(&repo, "picky");
-    assert_eq!(told["projection"]["parked"], 0, "{told}");
+    let state = standing(&repo, "picky");
+    assert_eq!(state["projection"]["parked"], 0, "{state}");
 }
 
 #[test]

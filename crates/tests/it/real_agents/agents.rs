@@ -12,7 +12,6 @@ use super::programs::{self, succeeded, wait_for};
 /// How a session begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Start<'a> {
-    /// A new one.
     New,
     /// A new one with an id from outside.
     Named(&'a str),
@@ -42,7 +41,7 @@ use Agent::{Claude, Codex, Copilot, Gemini, OpenCode, Pi, Qwen};
 pub(super) struct Running {
     agent: Agent,
     child: Child,
-    said: PathBuf,
+    stdout: PathBuf,
     what: String,
 }
 
@@ -50,7 +49,7 @@ impl Agent {
     /// What keeps it on loopback, quiet, and willing to run as root.
     pub(super) fn environment(self, model: &str) -> Vec<(&'static str, String)> {
         let api = format!("{model}/v1");
-        let told: &[(&str, &str)] = match self {
+        let variables: &[(&str, &str)] = match self {
             Claude => &[
                 ("ANTHROPIC_BASE_URL", model),
                 ("ANTHROPIC_API_KEY", "dummy"),
@@ -88,7 +87,7 @@ impl Agent {
             Pi => &[("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")],
         };
         let own = |(name, value): &(&'static str, &str)| (*name, (*value).to_owned());
-        told.iter().map(own).collect()
+        variables.iter().map(own).collect()
     }
 
     /// What a person has set before Siglum comes: the model, and no questions.
@@ -231,8 +230,8 @@ impl Agent {
     }
 
     /// The id of its session, from what it said.
-    fn session_in(self, said: &str) -> Option<String> {
-        let answers = serde_json::Deserializer::from_str(&said[said.find('{')?..]);
+    fn session_in(self, output: &str) -> Option<String> {
+        let answers = serde_json::Deserializer::from_str(&output[output.find('{')?..]);
         let key = match self {
             Claude | Gemini | Qwen => "session_id",
             Codex => "thread_id",
@@ -403,15 +402,15 @@ impl Lab {
     pub(super) fn begin(&self, agent: Agent, mut command: Command, what: String) -> Running {
         static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let said = self.beside(&format!("log/agent-{run}"));
+        let stdout = self.beside(&format!("log/agent-{run}"));
         let err = self.beside(&format!("log/agent-{run}.err"));
         let [out, err] =
-            [&said, &err].map(|path| File::create(path).expect("a file for its words"));
+            [&stdout, &err].map(|path| File::create(path).expect("a file for its words"));
         let command = command.stdin(Stdio::null()).stdout(out).stderr(err);
         Running {
             agent,
             child: command.spawn().expect("the agent starts"),
-            said,
+            stdout,
             what,
         }
     }
@@ -430,15 +429,15 @@ impl Running {
         let what = format!("the end of {}", self.what);
         let status = wait_for(&what, || self.child.try_wait().expect("a status"));
         let read = |path: &Path| fs::read_to_string(path).expect("what the agent said");
-        let said = read(&self.said);
+        let stdout = read(&self.stdout);
         let output = std::process::Output {
             status,
-            stdout: said.clone().into_bytes(),
-            stderr: read(&self.said.with_extension("err")).into_bytes(),
+            stdout: stdout.clone().into_bytes(),
+            stderr: read(&self.stdout.with_extension("err")).into_bytes(),
         };
         succeeded(&self.what, &output);
-        let session = self.agent.session_in(&said);
-        session.unwrap_or_else(|| panic!("{} names no session: {said}", self.what))
+        let session = self.agent.session_in(&stdout);
+        session.unwrap_or_else(|| panic!("{} names no session: {stdout}", self.what))
     }
 
     /// Kills it as the kernel does when memory is short.

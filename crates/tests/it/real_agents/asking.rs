@@ -35,9 +35,9 @@ fn it_links_the_session_that_it_is_and_hears_who_made_a_commit() {
     lab.agrees_with_the_model(&book);
     let why = lab.why(&lab.head(), &session, "certain", &book);
     assert_eq!(why.links(), ["issue_number=42"]);
-    let told = book.session(&session);
-    assert_eq!(told.outcomes("mcp__siglum__link"), ["ok"]);
-    assert_eq!(told.outcomes("mcp__siglum__why"), ["ok"]);
+    let record = book.session(&session);
+    assert_eq!(record.outcomes("mcp__siglum__link"), ["ok"]);
+    assert_eq!(record.outcomes("mcp__siglum__why"), ["ok"]);
     let written = lab.transcript(&session).expect("a transcript");
     assert!(
         written.contains("siglum.why/1") && written.contains("certain"),

@@ -12,11 +12,12 @@ fn a_subagent_commits_after_its_parent_stopped() {
 
     let book = lab.book();
     lab.agrees_with_the_model(&book);
-    let told = book.session(&session);
-    assert_eq!(told.scripts(), ["subagent", "-"]);
-    assert_eq!(told.subagents, 1);
+    let record = book.session(&session);
+    assert_eq!(record.scripts(), ["subagent", "-"]);
+    assert_eq!(record.subagents, 1);
     let inside = |tool: &str| {
-        told.calls
+        record
+            .calls
             .iter()
             .filter(|c| c.tool == tool)
             .all(|c| c.subagent)
@@ -25,10 +26,10 @@ fn a_subagent_commits_after_its_parent_stopped() {
         (inside("Write"), inside("Bash"), inside("Agent")),
         (true, true, false)
     );
-    assert_eq!(told.state, "ended");
+    assert_eq!(record.state, "ended");
     let committed = book.of_commit(&commit).map(|c| c.at);
-    assert!(told.stops.first() < committed.as_ref(), "{told:#?}");
-    assert!(told.stops.last() > committed.as_ref(), "{told:#?}");
+    assert!(record.stops.first() < committed.as_ref(), "{record:#?}");
+    assert!(record.stops.last() > committed.as_ref(), "{record:#?}");
     let why = lab.why(&commit, &session, "certain", &book);
     why.wrote(&[("from_helper.txt", &session)]);
     assert_eq!(why.prompt(), lab.prompt("subagent"));

@@ -166,8 +166,8 @@ impl Lab {
         let known: Vec<&str> = book.sessions.iter().map(Session::native).collect();
         let mut sorted = known.clone();
         sorted.sort_unstable();
-        let asked = self.model.sessions();
-        assert_eq!(sorted, asked.iter().collect::<Vec<_>>(), "sessions");
+        let served = self.model.sessions();
+        assert_eq!(sorted, served.iter().collect::<Vec<_>>(), "sessions");
         for session in &book.sessions {
             let expected = self.model.counted(session.native());
             assert_eq!(session.sum(), expected, "{session:#?}");

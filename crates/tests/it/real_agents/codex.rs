@@ -9,12 +9,15 @@ use super::lab::Lab;
 /// The same tokens and as many calls as the model gave to the session.
 #[track_caller]
 fn agrees(lab: &Lab, book: &Book, native: &str) {
-    let (told, model) = (book.session(native), lab.model.counted(native));
-    assert_eq!(told.tokens.input, model.tokens.input, "{told:#?}");
-    assert_eq!(told.tokens.output, model.tokens.output, "{told:#?}");
-    assert_eq!(told.tokens.cache_read, model.tokens.cache_read, "{told:#?}");
+    let (record, model) = (book.session(native), lab.model.counted(native));
+    assert_eq!(record.tokens.input, model.tokens.input, "{record:#?}");
+    assert_eq!(record.tokens.output, model.tokens.output, "{record:#?}");
+    assert_eq!(
+        record.tokens.cache_read, model.tokens.cache_read,
+        "{record:#?}"
+    );
     let calls: usize = model.calls.values().sum();
-    assert_eq!(told.calls.len(), calls, "{told:#?}");
+    assert_eq!(record.calls.len(), calls, "{record:#?}");
     assert_eq!(book.declines, Vec::<String>::new());
 }
 
@@ -35,9 +38,9 @@ fn new_resumed_and_forked() {
     for native in [&session, &fork] {
         agrees(&lab, &book, native);
     }
-    let told = book.session(&session);
-    assert_eq!(told.scripts(), ["write_commit", "write_commit2"]);
-    let parent = Some(("fork".to_owned(), told.id.clone()));
+    let record = book.session(&session);
+    assert_eq!(record.scripts(), ["write_commit", "write_commit2"]);
+    let parent = Some(("fork".to_owned(), record.id.clone()));
     assert_eq!(book.session(&fork).parent, parent);
     let why = lab.why(&first, &session, "certain", &book);
     why.wrote(&[("hello.txt", &session)]);
@@ -60,10 +63,10 @@ fn a_subagents_commit_is_its_sessions() {
     let session = lab.work_by(Agent::Codex, Start::New, "delegate");
     let book = lab.book();
     assert_eq!(book.sessions.len(), 1, "{book:#?}");
-    let told = book.session(&session);
-    assert_eq!(told.subagents, 1);
-    let by_helper = told.calls.iter().filter(|c| c.subagent);
-    assert_eq!(by_helper.count(), 2, "{told:#?}");
+    let record = book.session(&session);
+    assert_eq!(record.subagents, 1);
+    let by_helper = record.calls.iter().filter(|c| c.subagent);
+    assert_eq!(by_helper.count(), 2, "{record:#?}");
     // The helper wrote its file by the shell, so that nobody was seen writing it.
     let why = lab.why(&lab.head(), &session, "certain", &book);
     why.wrote(&[("from_helper.txt", "unknown")]);

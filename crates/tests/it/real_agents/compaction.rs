@@ -15,10 +15,10 @@ fn compacted_by_hand() {
 
     let book = lab.book();
     lab.agrees_with_the_model(&book);
-    let told = book.session(&session);
-    assert_eq!(told.scripts(), ["write_commit", "write_commit2"]);
-    assert_eq!(told.compactions, 1);
-    assert_eq!((told.subagents, told.parent.as_ref()), (0, None));
+    let record = book.session(&session);
+    assert_eq!(record.scripts(), ["write_commit", "write_commit2"]);
+    assert_eq!(record.compactions, 1);
+    assert_eq!((record.subagents, record.parent.as_ref()), (0, None));
     assert_eq!(lab.model.summaries(&session), 1);
     lab.why(&first, &session, "certain", &book)
         .wrote(&[("hello.txt", &session)]);
@@ -34,10 +34,10 @@ fn compacted_in_the_middle_of_a_turn() {
 
     let book = lab.book();
     lab.agrees_with_the_model(&book);
-    let told = book.session(&session);
-    assert_eq!(told.scripts(), ["autocompact"]);
-    assert_eq!(told.compactions, 1);
-    assert_eq!(told.outcomes("Bash"), ["ok", "ok"]);
+    let record = book.session(&session);
+    assert_eq!(record.scripts(), ["autocompact"]);
+    assert_eq!(record.compactions, 1);
+    assert_eq!(record.outcomes("Bash"), ["ok", "ok"]);
     assert_eq!(lab.model.summaries(&session), 1);
     let why = lab.why(&commit, &session, "certain", &book);
     assert_eq!(why.prompt(), lab.prompt("autocompact"));

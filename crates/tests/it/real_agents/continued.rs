@@ -18,12 +18,12 @@ fn new_and_resumed() {
 
     let book = lab.book();
     lab.agrees_with_the_model(&book);
-    let told = book.session(&session);
-    assert_eq!(told.scripts(), ["write_commit", "say", "write_commit2"]);
-    assert_eq!(told.outcomes("Bash"), ["ok", "ok"]);
-    assert_eq!(told.outcomes("Write"), ["ok", "ok"]);
-    assert_eq!((told.state.as_str(), told.ended), ("ended", true));
-    assert_eq!(told.parent, None);
+    let record = book.session(&session);
+    assert_eq!(record.scripts(), ["write_commit", "say", "write_commit2"]);
+    assert_eq!(record.outcomes("Bash"), ["ok", "ok"]);
+    assert_eq!(record.outcomes("Write"), ["ok", "ok"]);
+    assert_eq!((record.state.as_str(), record.ended), ("ended", true));
+    assert_eq!(record.parent, None);
 
     let why = lab.why(&first, &session, "certain", &book);
     why.wrote(&[("hello.txt", &session)]);

@@ -78,7 +78,6 @@ impl Team {
         serde_json::from_str(body).expect("JSON")
     }
 
-    /// What is known of a commit.
     #[track_caller]
     fn why(&self, commit: &str) -> Value {
         let mut answer = self.get(&format!("/v1/commits/{commit}"));

@@ -32,22 +32,22 @@ fn new_and_resumed() {
     why(&lab, &lab.head(), &session, "likely").wrote(&[("hello.txt", &session)]);
 
     let book = lab.book();
-    let told = book.session(&session);
-    let (turns, calls) = told.counts;
-    assert_eq!((turns, calls), (2, 4), "{told:#?}");
-    assert_eq!(told.outcomes("run_shell_command"), ["ok", "ok"]);
+    let record = book.session(&session);
+    let (turns, calls) = record.counts;
+    assert_eq!((turns, calls), (2, 4), "{record:#?}");
+    assert_eq!(record.outcomes("run_shell_command"), ["ok", "ok"]);
     let model = lab.model.counted(NAMELESS);
     let known = (
-        told.tokens.input,
-        told.tokens.output,
-        told.tokens.cache_read,
+        record.tokens.input,
+        record.tokens.output,
+        record.tokens.cache_read,
     );
-    let asked = (
+    let expected = (
         model.tokens.input,
         model.tokens.output,
         model.tokens.cache_read,
     );
-    assert_eq!(known, asked, "{told:#?}");
+    assert_eq!(known, expected, "{record:#?}");
     assert_eq!(book.declines, Vec::<String>::new());
 }
 

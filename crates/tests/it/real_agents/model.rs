@@ -23,7 +23,6 @@ pub(super) struct Answer {
     pub(super) session: String,
     /// The tools that it called.
     pub(super) calls: Vec<String>,
-    /// What it cost.
     pub(super) tokens: Tokens,
     /// Why this was the answer: `turn` for a step of the script.
     pub(super) why: String,

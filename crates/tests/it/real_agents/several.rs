@@ -59,27 +59,27 @@ fn three_that_race() {
         made.push(native);
     }
     made.sort();
-    let mut said: Vec<String> = Vec::new();
+    let mut reported: Vec<String> = Vec::new();
     for (native, _) in &sessions {
         match book.session(native).outcomes("Bash")[..] {
-            ["ok"] => said.push(native.clone()),
+            ["ok"] => reported.push(native.clone()),
             ref other => assert_eq!(other, ["failed"]),
         }
     }
-    said.sort();
-    assert_eq!(made, said, "who made commits, and who was told so");
+    reported.sort();
+    assert_eq!(made, reported, "who made commits, and who was told so");
     for (path, by) in ["hello.txt", "second.txt", "src/list.txt"]
         .iter()
         .zip(&sessions)
     {
         let adding = lab.git(&["log", "--format=%H", "--diff-filter=A", "--", path]);
         let lines = lab.look_why(&adding).lines();
-        let told: Vec<_> = lines[*path]
+        let writers: Vec<_> = lines[*path]
             .iter()
             .filter_map(|l| l.split_once(':'))
             .collect();
         assert!(
-            told.iter().all(|(native, _)| *native == by.0),
+            writers.iter().all(|(native, _)| *native == by.0),
             "{path}: {lines:?}"
         );
     }

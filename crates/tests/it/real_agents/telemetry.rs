@@ -79,8 +79,8 @@ impl Sending {
     /// As a person does it.
     fn init(&mut self) {
         let address = self.gateway.address.clone();
-        let told = ["init", "--telemetry", "--gateway", &address, "--yes"];
-        self.lab.siglum(&told);
+        let arguments = ["init", "--telemetry", "--gateway", &address, "--yes"];
+        self.lab.siglum(&arguments);
     }
 
     /// The same settings, and nothing else of Siglum's.
@@ -113,8 +113,8 @@ impl Sending {
 
     /// Starts OpenCode's server.
     fn serve(&mut self) {
-        let said = self.lab.beside("log/server");
-        let out = fs::File::create(&said).expect("a file for its words");
+        let log = self.lab.beside("log/server");
+        let out = fs::File::create(&log).expect("a file for its words");
         let mut command = self.lab.command(self.agent.program());
         command.args(["serve", "--hostname", "127.0.0.1", "--port", "0"]);
         command.envs(self.agent.environment(&self.lab.model.url()));
@@ -126,7 +126,7 @@ impl Sending {
             .spawn()
             .expect("the server starts");
         let url = wait_for("the server's address", || {
-            let text = fs::read_to_string(&said).ok()?;
+            let text = fs::read_to_string(&log).ok()?;
             let (_, address) = text.split_once("listening on ")?;
             let (address, _) = address.split_once('\n')?;
             Some(address.trim().to_owned())

@@ -17,7 +17,6 @@ use super::lab::Lab;
 use super::programs::wait_until;
 use crate::harness::{Load, Tally, Terminal};
 
-/// How many rounds each works.
 const ROUNDS: usize = 20;
 /// Commits a file, or everything, until it is there. It may outlive who started it.
 const COMMIT: &str = r#"#!/bin/sh
@@ -32,7 +31,6 @@ until git cat-file -e "HEAD:$file" 2>/dev/null || [ $n -gt 400 ]; do
 done 2>/dev/null
 "#;
 
-/// Who works.
 #[derive(Debug, Clone, Copy)]
 struct Worker {
     name: &'static str,
@@ -115,17 +113,17 @@ impl Judge<'_> {
 
     /// The committer is who really made it, or nobody is named.
     fn committer<'d>(&self, who: &str, data: &'d Value) -> &'d str {
-        let told = &data["committer"];
-        match told["kind"].as_str().expect("a kind") {
+        let committer = &data["committer"];
+        match committer["kind"].as_str().expect("a kind") {
             "unknown" => {}
             "human" => assert_eq!(who, "human", "{data:#}"),
             _ => assert_eq!(
-                told["native_ids"][0].as_str(),
+                committer["native_ids"][0].as_str(),
                 self.natives.get(who).map(String::as_str),
                 "{who}: {data:#}"
             ),
         }
-        told["verdict"].as_str().expect("a verdict")
+        committer["verdict"].as_str().expect("a verdict")
     }
 
     /// Each line is its writer's or nobody's; what the agent's own tool wrote is its writer's.

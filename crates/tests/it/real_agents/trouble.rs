@@ -32,19 +32,19 @@ fn killed_in_a_long_tool_call_and_resumed() {
         book.sessions.iter().any(|s| s.ended)
     });
     lab.agrees_with_the_model(&book);
-    let told = book.session(session);
-    assert_eq!(told.state, "ended");
-    assert_eq!(told.outcomes("Write"), ["ok"]);
-    assert_eq!(told.outcomes("Bash"), [""]);
-    let held = |c: &&super::book::Checkpoint| c.kind == "end" && c.pins == [told.id.as_str()];
+    let record = book.session(session);
+    assert_eq!(record.state, "ended");
+    assert_eq!(record.outcomes("Write"), ["ok"]);
+    assert_eq!(record.outcomes("Bash"), [""]);
+    let held = |c: &&super::book::Checkpoint| c.kind == "end" && c.pins == [record.id.as_str()];
     assert_eq!(book.checkpoints.iter().filter(held).count(), 1, "{book:#?}");
 
     assert_eq!(lab.run(Start::Resume(session), "write_commit2"), session);
     let commit = lab.head();
     let book = lab.book();
     lab.agrees_with_the_model(&book);
-    let told = book.session(session);
-    assert_eq!(told.scripts(), ["killed", "write_commit2"]);
+    let record = book.session(session);
+    assert_eq!(record.scripts(), ["killed", "write_commit2"]);
     let why = lab.why(&commit, session, "certain", &book);
     why.wrote(&[("second.txt", session), ("slow.txt", session)]);
     assert_eq!(why.prompt(), lab.prompt("write_commit2"));
@@ -60,11 +60,11 @@ fn tools_that_fail() {
 
     let book = lab.book();
     lab.agrees_with_the_model(&book);
-    let told = book.session(&session);
-    assert_eq!(told.scripts(), ["two_tools", "edit"]);
-    assert_eq!(told.outcomes("Bash"), ["ok", "failed", "ok"]);
-    assert_eq!(told.outcomes("Edit"), ["ok", "failed"]);
-    assert_eq!(told.outcomes("Write"), ["ok", "ok"]);
+    let record = book.session(&session);
+    assert_eq!(record.scripts(), ["two_tools", "edit"]);
+    assert_eq!(record.outcomes("Bash"), ["ok", "failed", "ok"]);
+    assert_eq!(record.outcomes("Edit"), ["ok", "failed"]);
+    assert_eq!(record.outcomes("Write"), ["ok", "ok"]);
     let why = lab.why(&commit, &session, "certain", &book);
     why.wrote(&[
         ("one.txt", "unknown"),
@@ -93,9 +93,9 @@ fn slow_hooks() {
 
     let book = lab.book();
     lab.agrees_with_the_model(&book);
-    let told = book.session(&session);
-    assert_eq!(told.scripts(), ["write_commit"]);
-    assert_eq!(told.state, "ended");
+    let record = book.session(&session);
+    assert_eq!(record.scripts(), ["write_commit"]);
+    assert_eq!(record.state, "ended");
     lab.why(&commit, &session, "certain", &book)
         .wrote(&[("hello.txt", &session)]);
 }
@@ -120,9 +120,9 @@ fn given_up(event: &str) {
         book.sessions.iter().all(|s| s.state == "ended")
     });
     lab.agrees_with_the_model(&book);
-    let told = book.session(&session);
-    assert_eq!(told.scripts(), ["write_commit"]);
-    assert_eq!(told.outcomes("Bash"), ["ok"]);
+    let record = book.session(&session);
+    assert_eq!(record.scripts(), ["write_commit"]);
+    assert_eq!(record.outcomes("Bash"), ["ok"]);
     lab.why(&commit, &session, "certain", &book)
         .wrote(&[("hello.txt", &session)]);
 }

@@ -28,8 +28,8 @@ impl Lab {
         let why = self.look_why(commit);
         let data = &why.data;
         let committer = &data["committer"];
-        let told = (&committer["kind"], &committer["verdict"]);
-        assert_eq!(told, (&"session".into(), &verdict.into()), "{data:#}");
+        let found = (&committer["kind"], &committer["verdict"]);
+        assert_eq!(found, (&"session".into(), &verdict.into()), "{data:#}");
         assert_eq!(
             committer["native_ids"],
             serde_json::json!([native]),
@@ -75,13 +75,13 @@ impl Why {
     #[track_caller]
     pub(super) fn wrote(&self, expected: &[(&str, &str)]) {
         let lines = self.lines();
-        let mut told: Vec<(&str, &str)> = lines
+        let mut written: Vec<(&str, &str)> = lines
             .iter()
             .flat_map(|(path, spans)| spans.iter().map(move |span| (path, span)))
             .filter_map(|(path, span)| Some((path.as_str(), span.split_once(':')?.0)))
             .collect();
-        told.dedup();
-        assert_eq!(told, expected, "{:#}", self.data);
+        written.dedup();
+        assert_eq!(written, expected, "{:#}", self.data);
     }
 
     /// The agent's ids of the sessions that started the committer.
@@ -95,11 +95,11 @@ impl Why {
 
     /// The agent's id of the committer, if it is a session, and the verdict.
     pub(super) fn committer(&self) -> (Option<String>, String) {
-        let told = &self.data["committer"];
-        let native = told["native_ids"][0].as_str().map(str::to_owned);
+        let committer = &self.data["committer"];
+        let native = committer["native_ids"][0].as_str().map(str::to_owned);
         (
             native,
-            told["verdict"].as_str().unwrap_or_default().to_owned(),
+            committer["verdict"].as_str().unwrap_or_default().to_owned(),
         )
     }
 

@@ -7,7 +7,7 @@ use crate::harness::wire::{Break, Wire};
 use crate::harness::{Repo, Talk, World, kill, until};
 
 #[test]
-fn what_was_said_while_they_were_dead_comes_when_they_are_back() {
+fn what_was_recorded_during_an_outage_is_sent_afterwards() {
     let world = World::new();
     let repo = world.repo();
     let sinks = Sinks::new(&repo, "dead");
@@ -91,7 +91,6 @@ fn a_worker_that_is_killed_at_any_moment_loses_and_doubles_nothing() {
     eprintln!("{killed} workers killed, nothing lost or doubled");
 }
 
-/// The workers of this world.
 fn workers(repo: &Repo<'_>) -> Vec<u32> {
     let is_worker = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -39,14 +39,14 @@ impl Mlflow {
     pub(super) fn sessions(&self) -> BTreeMap<String, Seen> {
         let mut sessions: BTreeMap<String, Seen> = BTreeMap::new();
         for trace in self.traces() {
-            let told = &trace["trace_metadata"];
-            let id = told["mlflow.trace.session"].as_str().unwrap_or_default();
+            let meta = &trace["trace_metadata"];
+            let id = meta["mlflow.trace.session"].as_str().unwrap_or_default();
             let seen = sessions.entry(id.to_owned()).or_default();
             let name = trace["trace_id"].as_str().unwrap();
             seen.traces
                 .insert(name.trim_start_matches("tr-").to_owned());
             // A turn in which the model was not asked has none.
-            let usage = told["mlflow.trace.tokenUsage"].as_str().unwrap_or("{}");
+            let usage = meta["mlflow.trace.tokenUsage"].as_str().unwrap_or("{}");
             let usage: Value = serde_json::from_str(usage).unwrap();
             let number = |field: &str| usage[field].as_u64().unwrap_or(0);
             seen.totals.input += number("input_tokens");

@@ -40,8 +40,8 @@ fn three_turns_are_one_session_with_all_tokens() {
             assert_eq!(attribute(span, key), &name, "{span}");
         }
         assert_ne!(span["status_code"], "ERROR", "{span}");
-        let told = span.to_string();
-        assert!(!told.contains("zanzibar"), "texts stay here: {span}");
+        let text = span.to_string();
+        assert!(!text.contains("zanzibar"), "texts stay here: {span}");
     }
     let models = |span: &&Value| span["span_kind"] == "LLM";
     for span in spans.iter().filter(models) {

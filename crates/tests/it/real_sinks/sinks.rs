@@ -144,16 +144,16 @@ fn wait(
     let begun = Instant::now();
     loop {
         let shown = ask();
-        let told = shown
+        let counted = shown
             .iter()
             .map(|(id, seen)| (id.clone(), (seen.traces.len(), seen.totals)));
-        if told.clone().collect::<BTreeMap<_, _>>() == *expected {
+        if counted.clone().collect::<BTreeMap<_, _>>() == *expected {
             return shown;
         }
         assert!(
             begun.elapsed() < PATIENCE,
             "{tool} shows {:#?}\ninstead of {expected:#?}",
-            told.collect::<BTreeMap<_, _>>()
+            counted.collect::<BTreeMap<_, _>>()
         );
         std::thread::sleep(Duration::from_millis(200));
     }
@@ -162,8 +162,8 @@ fn wait(
 /// Where a tool is.
 #[track_caller]
 pub(crate) fn address(variable: &str) -> String {
-    let told = std::env::var(variable).ok().filter(|url| !url.is_empty());
-    told.unwrap_or_else(|| panic!("{variable} is not set: see `cargo xtask sinks`"))
+    let value = std::env::var(variable).ok().filter(|url| !url.is_empty());
+    value.unwrap_or_else(|| panic!("{variable} is not set: see `cargo xtask sinks`"))
 }
 
 /// Asks a tool, which answers in JSON.

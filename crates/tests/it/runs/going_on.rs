@@ -22,7 +22,6 @@ fn serve(store: &Store, more: &[(&str, &str)]) -> Gateway {
     Gateway::with(store, &arguments, &variables)
 }
 
-/// What the agent was told, message by message.
 fn messages_to_agent(store: &Store, method: &str) -> Vec<Value> {
     let log = std::fs::read_to_string(store.world.root.join("acp.log")).unwrap_or_default();
     let lines = log
@@ -62,9 +61,9 @@ fn a_native_session_goes_on_in_a_warm_process_and_in_a_new_one() {
         let second = send(&launcher, &resumed("!pid\n!next\n!seen"));
         assert_eq!(second["run"]["native_id"], native);
         assert_eq!(text(&second), "1", "it was asked once before");
-        let asked = messages_to_agent(store, "session/prompt");
-        assert_eq!(asked[0]["pid"], asked[1]["pid"], "one process");
-        let parents: Vec<&str> = asked
+        let prompts = messages_to_agent(store, "session/prompt");
+        assert_eq!(prompts[0]["pid"], prompts[1]["pid"], "one process");
+        let parents: Vec<&str> = prompts
             .iter()
             .map(|m| {
                 m["message"]["params"]["_meta"]["traceparent"]
@@ -93,7 +92,7 @@ fn a_native_session_goes_on_in_a_warm_process_and_in_a_new_one() {
 }
 
 #[test]
-fn an_agent_that_cannot_go_on_says_so_and_is_told_nothing() {
+fn an_agent_that_cannot_go_on_says_so_and_gets_no_prompt() {
     on_a_file(|store| {
         let mut gateway = serve(store, &[("PLAYED_ACP_NO_LOAD", "1")]);
         send(&gateway.launcher(), &to(&json!("S1"), "one"));
@@ -125,14 +124,14 @@ fn what_was_never_committed_does_not_live_on_in_the_agent() {
             messages_to_agent(store, "session/resume"),
             Vec::<Value>::new()
         );
-        let asked = messages_to_agent(store, "session/prompt").pop().unwrap();
-        let asked = asked["message"]["params"]["prompt"].to_string();
-        for told in ["User:", "one fine day", "Assistant:", "three is new"] {
-            assert!(asked.contains(told), "{told}: {asked}");
+        let prompt = messages_to_agent(store, "session/prompt").pop().unwrap();
+        let prompt = prompt["message"]["params"]["prompt"].to_string();
+        for part in ["User:", "one fine day", "Assistant:", "three is new"] {
+            assert!(prompt.contains(part), "{part}: {prompt}");
         }
         // What it is told again is nothing that was said again.
-        let said = launcher.get("/v1/sessions/S1/messages").is(200).to_string();
-        assert_eq!(said.matches("three is new").count(), 2, "{said}");
+        let messages = launcher.get("/v1/sessions/S1/messages").is(200).to_string();
+        assert_eq!(messages.matches("three is new").count(), 2, "{messages}");
         // From now on the agent's own session is what is committed.
         let fourth = send(&launcher, &resumed("!seen"));
         assert_eq!(fourth["run"].get("diverged"), None, "{fourth}");
@@ -148,8 +147,8 @@ fn what_a_killed_gateway_left_does_not_live_on_in_the_agent() {
         let launcher = gateway.launcher();
         let mark = store.world.root.join("mark");
         let wait = format!("!sh while ! [ -e {} ]; do sleep 0.05; done", mark.display());
-        let said = "said before the end\n!tool c1 Bash execute {}\n!done c1 y\n";
-        let body = to(&json!("S1"), &format!("{said}{wait}"));
+        let script = "said before the end\n!tool c1 Bash execute {}\n!done c1 y\n";
+        let body = to(&json!("S1"), &format!("{script}{wait}"));
         std::thread::scope(|scope| {
             let sent = scope.spawn(|| launcher.ask("POST", "/v1/messages", Some(&body)));
             until("what it said is stored", || {
@@ -163,8 +162,11 @@ fn what_a_killed_gateway_left_does_not_live_on_in_the_agent() {
         gateway.restart(store);
         let next = send(&gateway.launcher(), &resumed("and then"));
         assert_eq!(next["run"]["diverged"], true, "{next}");
-        let asked = messages_to_agent(store, "session/prompt").pop().unwrap();
-        assert!(asked.to_string().contains("said before the end"), "{asked}");
+        let prompt = messages_to_agent(store, "session/prompt").pop().unwrap();
+        assert!(
+            prompt.to_string().contains("said before the end"),
+            "{prompt}"
+        );
     });
 }
 
@@ -198,8 +200,8 @@ fn a_gateway_that_is_killed_leaves_nothing_that_is_in_the_way() {
         assert_eq!(store.sql(how), "lost");
         let runs = "SELECT group_concat(status) FROM (SELECT status FROM runs ORDER BY started_at)";
         assert_eq!(store.sql(runs), "failed,done");
-        let asked = launcher.get("/v1/sessions/S1/interactions").is(200);
-        let id = asked["items"][0]["id"].as_str().unwrap();
+        let interactions = launcher.get("/v1/sessions/S1/interactions").is(200);
+        let id = interactions["items"][0]["id"].as_str().unwrap();
         let path = format!("/v1/sessions/S1/interactions/{id}");
         let late = launcher.post(&path, &json!({ "option": "allow" }));
         late.problem(409, "interaction-lost");
@@ -250,9 +252,9 @@ fn a_run_ends_at_its_limits() {
         let limited = |script: &str, limits: Value| {
             let mut body = lines(script);
             body["limits"] = limits;
-            let told = send(&launcher, &body);
-            let code = told["end"]["error"]["code"].as_str().unwrap_or_default();
-            assert_eq!(told["end"]["status"], "limit", "{told}");
+            let answer = send(&launcher, &body);
+            let code = answer["end"]["error"]["code"].as_str().unwrap_or_default();
+            assert_eq!(answer["end"]["status"], "limit", "{answer}");
             code.to_owned()
         };
         assert_eq!(

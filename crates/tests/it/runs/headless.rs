@@ -37,7 +37,7 @@ fn allowed(mut body: Value) -> Value {
 }
 
 #[test]
-fn what_a_headless_agent_does_is_told_and_stored() {
+fn what_a_headless_agent_does_is_reported_and_stored() {
     on_a_file(|store| {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
@@ -46,11 +46,11 @@ fn what_a_headless_agent_does_is_told_and_stored() {
         let stream = launcher.with("accept", "text/event-stream");
         let streamed = stream.post("/v1/messages", &allowed(lines(script)));
         assert_eq!(streamed.status, 200, "{}", streamed.text);
-        let told = events(&streamed);
-        let names: Vec<&str> = told.iter().map(|e| e.0.as_str()).collect();
+        let received = events(&streamed);
+        let names: Vec<&str> = received.iter().map(|e| e.0.as_str()).collect();
         let [started, call, result, end] =
             ["started", "tool_call", "tool_result", "finished"].map(|name| {
-                let found = told.iter().find(|e| e.0 == name);
+                let found = received.iter().find(|e| e.0 == name);
                 &found.unwrap_or_else(|| panic!("{name}: {names:?}")).2
             });
         let native = &started["run"]["native_id"];
@@ -64,7 +64,7 @@ fn what_a_headless_agent_does_is_told_and_stored() {
             (&json!("call_1"), &json!("call_1"))
         );
         assert_eq!(result["output"], "a.txt", "{result}");
-        let deltas = told.iter().filter(|e| e.0 == "text");
+        let deltas = received.iter().filter(|e| e.0 == "text");
         let words: String = deltas.filter_map(|e| e.2["delta"].as_str()).collect();
         assert_eq!(words, "Hello thereDone.");
         let end = &end["end"];
@@ -130,9 +130,9 @@ fn a_headless_run_ends_as_any_other() {
         let script = format!("!stderr it broke {token}\n!crash 3");
         let died = launcher.post("/v1/messages", &allowed(lines(&script)));
         let died = died.problem(502, "agent-died");
-        let told = died["detail"].as_str();
+        let detail = died["detail"].as_str();
         assert!(
-            told.is_some_and(|t| t.contains("it broke") && !t.contains("9fK2mQ")),
+            detail.is_some_and(|t| t.contains("it broke") && !t.contains("9fK2mQ")),
             "{died}"
         );
         let failed = allowed(lines("!error API Error: 529"));

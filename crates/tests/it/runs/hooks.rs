@@ -45,8 +45,8 @@ fn what_hooks_see_of_a_run_is_one_turn_of_one_session() {
             "!say finished".to_owned(),
             hook("Stop", ""),
         ];
-        let told = send(&launcher, &to(&json!("S1"), &script.join("\n")));
-        assert_eq!(told["end"]["status"], "done", "{told}");
+        let answer = send(&launcher, &to(&json!("S1"), &script.join("\n")));
+        assert_eq!(answer["end"]["status"], "done", "{answer}");
         assert_eq!(store.sql("SELECT count(*) FROM sessions"), "1");
         let count = |kind: &str| {
             store.sql(&format!(
@@ -56,7 +56,7 @@ fn what_hooks_see_of_a_run_is_one_turn_of_one_session() {
         for kind in ["prompt", "tool_started", "tool_ended", "stopped"] {
             assert_eq!(count(kind), "1", "{kind}");
         }
-        let session = told["run"]["session"].as_str().unwrap();
+        let session = answer["run"]["session"].as_str().unwrap();
         let native = "SELECT count(*) FROM aliases WHERE native = 'native-1'";
         assert_eq!(store.sql(native), "1", "{session}");
     });

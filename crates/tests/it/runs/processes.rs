@@ -41,7 +41,7 @@ fn what_runs_below_an_agent_ends_with_it() {
 }
 
 #[test]
-fn an_agent_that_does_not_begin_is_told_with_its_last_words_and_leaves_nothing_open() {
+fn an_agent_that_cannot_begin_is_reported_with_its_last_words() {
     on_a_file(|store| {
         let arguments = arguments(store);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -64,8 +64,8 @@ fn an_agent_that_says_other_things_first_is_understood() {
         let arguments = arguments(store);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let gateway = Gateway::with(store, &arguments, &[("PLAYED_ACP_START", "garbage")]);
-        let told = send(&gateway.launcher(), &lines("hello"));
-        assert_eq!(text(&told), "hello");
+        let answer = send(&gateway.launcher(), &lines("hello"));
+        assert_eq!(text(&answer), "hello");
     });
 }
 
@@ -87,16 +87,16 @@ fn an_agent_is_handed_its_session_and_nothing_of_the_gateways_own_work() {
         );
         body["session_id"] = json!("S1");
         body["links"] = json!({ "issue_number": 42 });
-        let told = send(&gateway.launcher(), &body);
-        let session = told["run"]["session"].as_str().unwrap();
-        let said = text(&told);
+        let answer = send(&gateway.launcher(), &body);
+        let session = answer["run"]["session"].as_str().unwrap();
+        let output = text(&answer);
         for part in [
             format!("SIGLUM_SESSION_ID={session}TRACEPARENT=SIGLUM_TRACEPARENT=EGG_PIPELINE_ID="),
             "SIGLUM_ISSUE_NUMBER=42".to_owned(),
             format!("siglum.session.id={session}none"),
         ] {
-            assert!(said.contains(&part), "{part}: {said}");
+            assert!(output.contains(&part), "{part}: {output}");
         }
-        assert_eq!(told["agent"], AGENT);
+        assert_eq!(answer["agent"], AGENT);
     });
 }

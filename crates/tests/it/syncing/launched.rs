@@ -34,27 +34,27 @@ fn the_gateway_knows_the_session_before_it_runs_and_how_it_ended() {
     ]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert_eq!(ran.stdout, "", "the command is known by its session alone");
-    let asked = gateway.requests();
-    assert_eq!(asked[0].path, "/v1/sessions");
-    assert_eq!(asked[0].header("authorization"), Some("Bearer sgl_one"));
-    let said = asked[0].json();
+    let requests = gateway.requests();
+    assert_eq!(requests[0].path, "/v1/sessions");
+    assert_eq!(requests[0].header("authorization"), Some("Bearer sgl_one"));
+    let created = requests[0].json();
     let links = json!({"issue_number": 42, "agent_role": "coder", "labels": {"team": "core"}});
-    assert_eq!(said["links"], links);
+    assert_eq!(created["links"], links);
     assert_eq!(
-        (&said["mode"], &said["conversation_id"]),
-        (&json!("observed"), &said["id"])
+        (&created["mode"], &created["conversation_id"]),
+        (&json!("observed"), &created["id"])
     );
     // By the name that others know, without the password in the address.
-    assert_eq!(said["repositories"], json!(["github.com/o/r"]));
-    let session = said["id"].as_str().unwrap();
+    assert_eq!(created["repositories"], json!(["github.com/o/r"]));
+    let session = created["id"].as_str().unwrap();
     let end = format!("/v1/sessions/{session}/end");
-    let end = asked.iter().find(|a| a.path == end).unwrap();
+    let end = requests.iter().find(|a| a.path == end).unwrap();
     assert_eq!(end.json(), json!({"outcome": "failed", "code": 3}));
     // The last sync of the launcher brought the rest.
     let shown = json_there(&gateway, &repo, &["session", "show", session]);
-    assert_eq!(shown["home"], said["home"]);
+    assert_eq!(shown["home"], created["home"]);
     assert_eq!(shown["launch"]["code"], 3, "{shown}");
-    assert!(!format!("{asked:?}").is_empty());
+    assert!(!format!("{requests:?}").is_empty());
     there(
         &gateway,
         &repo,
@@ -113,14 +113,14 @@ fn one_that_is_out_of_reach_gets_the_session_when_it_is_sent_by_itself() {
     command.env("SIGLUM_GATEWAY", &gateway.url);
     let args = ["run", "--issue", "7", "--", "touch", "made"];
     let ran = command.args(args).current_dir(&repo.dir).output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert_eq!(ran.status.code(), Some(0), "{said}");
+    let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(0), "{stderr}");
     assert!(repo.dir.join("made").exists());
-    assert!(said.contains("cannot connect to"), "{said}");
+    assert!(stderr.contains("cannot connect to"), "{stderr}");
     gateway.fates([]);
     // Nothing waits for that address, and the launcher says how to send what is missing.
     assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
-    let (_, hint) = said.split_once("`siglum sync").expect(&said);
+    let (_, hint) = stderr.split_once("`siglum sync").expect(&stderr);
     let (hint, _) = hint.split_once('`').unwrap();
     let words: Vec<&str> = ["sync"]
         .into_iter()
@@ -134,7 +134,7 @@ fn one_that_is_out_of_reach_gets_the_session_when_it_is_sent_by_itself() {
         &["session", "list", "--all", "--link", "issue_number=7"],
     );
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
-    assert_eq!(gateway.untold(), 0);
+    assert_eq!(gateway.pending_fates(), 0);
     assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
 }
 
@@ -180,9 +180,9 @@ fn the_launched_session_leaves_and_no_other_one() {
         "the gateway is not remembered"
     );
     assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
-    let bodies = gateway.requests().into_iter().map(|asked| {
-        let batch = zstd::decode_all(&*asked.body).unwrap_or_default();
-        [asked.body, batch].concat()
+    let bodies = gateway.requests().into_iter().map(|request| {
+        let batch = zstd::decode_all(&*request.body).unwrap_or_default();
+        [request.body, batch].concat()
     });
     let mut received: Vec<u8> = bodies.flatten().collect();
     for entry in std::fs::read_dir(gateway.home()).unwrap().flatten() {

@@ -69,7 +69,7 @@ fn grpc(gateway: &Gateway, token: &str, compression: Compression) -> OtlpClient 
 }
 
 #[test]
-fn s35_the_same_batch_in_every_form_is_the_same() {
+fn the_same_batch_in_every_form_is_the_same() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let token = &gateway.token;
@@ -130,7 +130,7 @@ fn s35_the_same_batch_in_every_form_is_the_same() {
 }
 
 #[test]
-fn s35_one_bad_span_of_500_is_left_out_and_the_others_are_stored() {
+fn one_bad_span_of_500_is_left_out_and_the_others_are_stored() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let mut all: Vec<_> = (1..501).map(|n| span(TRACE, n, &json!({}))).collect();
@@ -144,9 +144,9 @@ fn s35_one_bad_span_of_500_is_left_out_and_the_others_are_stored() {
             body.as_bytes(),
         );
         assert_eq!(answer.status, 200);
-        let told = answer.json();
-        assert_eq!(told["partialSuccess"]["rejectedSpans"], "1");
-        let why = told["partialSuccess"]["errorMessage"].as_str().unwrap();
+        let parsed = answer.json();
+        assert_eq!(parsed["partialSuccess"]["rejectedSpans"], "1");
+        let why = parsed["partialSuccess"]["errorMessage"].as_str().unwrap();
         assert!(why.contains("span"), "{why}");
         joined(store);
         let kept: u64 = unassigned(&gateway, &gateway.token)
@@ -160,7 +160,7 @@ fn s35_one_bad_span_of_500_is_left_out_and_the_others_are_stored() {
 }
 
 #[test]
-fn s35_what_has_another_form_is_refused() {
+fn what_has_another_form_is_refused() {
     on_a_file(|store| {
         let gateway = Gateway::start(store);
         let good = body().to_string();
@@ -221,7 +221,7 @@ fn s35_what_has_another_form_is_refused() {
 }
 
 #[test]
-fn s35_what_is_too_large_is_refused_and_so_is_a_bomb() {
+fn what_is_too_large_is_refused_and_so_is_a_bomb() {
     on_a_file(|store| {
         let gateway = Gateway::start(store);
         let before = gateway.memory();

@@ -7,8 +7,8 @@ use crate::gateway::client::id;
 use crate::gateway::server::{Gateway, base, on_a_file};
 use crate::harness::{Agent, OtlpSink, Repo, SinkFate, until};
 
-fn records_of<'s>(told: &'s [Value], name: &str) -> Vec<&'s Value> {
-    told.iter().filter(|s| s["name"] == name).collect()
+fn records_of<'s>(sent: &'s [Value], name: &str) -> Vec<&'s Value> {
+    sent.iter().filter(|s| s["name"] == name).collect()
 }
 
 #[test]
@@ -40,8 +40,8 @@ fn it_has_the_right_id_and_is_else_as_it_was_also_after_the_collector_was_away()
         until("it is handed on", || {
             records_of(&sink.spans(), "span 1").len() == 1
         });
-        let told = sink.spans();
-        let first = records_of(&told, "span 1")[0];
+        let sent = sink.spans();
+        let first = records_of(&sent, "span 1")[0];
         let attributes = &first["attributes"];
         for key in [
             "session.id",
@@ -67,8 +67,8 @@ fn it_has_the_right_id_and_is_else_as_it_was_also_after_the_collector_was_away()
         sink.fates([SinkFate::Inside, SinkFate::Status(503, "")]);
         until("they are handed on", || {
             repo.siglum(&["worker", "--once"]).ok();
-            let told = sink.spans();
-            records_of(&told, "span 2").len() == 1 && records_of(&told, "span 3").len() == 1
+            let sent = sink.spans();
+            records_of(&sent, "span 2").len() == 1 && records_of(&sent, "span 3").len() == 1
         });
         until("nothing is left", || listed()["waiting_records"] == 0);
         let list = listed();

@@ -21,7 +21,7 @@ fn traced(store: &Store, trace: &str) -> u64 {
 }
 
 #[test]
-fn s31_logs_and_spans_of_one_session_are_counted_once() {
+fn logs_and_spans_of_one_session_are_counted_once() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let resource = json!({ "service.name": "claude-code" });
@@ -66,7 +66,7 @@ fn s31_logs_and_spans_of_one_session_are_counted_once() {
 }
 
 #[test]
-fn s32_each_agent_names_its_session_its_own_way() {
+fn each_agent_names_its_session_its_own_way() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let on_resource = json!({ "service.name": "gemini-cli", "session.id": "G1" });
@@ -114,7 +114,7 @@ fn s32_each_agent_names_its_session_its_own_way() {
 }
 
 #[test]
-fn s33_a_span_without_an_id_is_kept_and_bound_when_its_trace_is_known() {
+fn a_span_without_an_id_is_bound_when_its_trace_is_known() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let token = &gateway.token;
@@ -128,7 +128,7 @@ fn s33_a_span_without_an_id_is_kept_and_bound_when_its_trace_is_known() {
         assert!(sessions(&gateway, token).is_empty());
         let page = gateway.launcher().get("/v1/telemetry/unassigned").is(200);
         let row = &page["items"][0];
-        let told = (
+        let stored = (
             &row["trace_id"],
             &row["span_id"],
             &row["name"],
@@ -140,7 +140,7 @@ fn s33_a_span_without_an_id_is_kept_and_bound_when_its_trace_is_known() {
             &json!("span 1"),
             &json!("traces"),
         );
-        assert_eq!(told, expected);
+        assert_eq!(stored, expected);
         send(
             &gateway,
             token,
@@ -162,20 +162,20 @@ fn s33_a_span_without_an_id_is_kept_and_bound_when_its_trace_is_known() {
         joined(store);
         let listed = gateway.launcher().get("/v1/sessions").is(200);
         let session = listed["items"][0]["id"].as_str().unwrap();
-        let asked = json!({ "trace_id": other });
+        let body = json!({ "trace_id": other });
         let path = format!("/v1/sessions/{session}/traces");
-        gateway.launcher().post(&path, &asked).is(200);
+        gateway.launcher().post(&path, &body).is(200);
         crate::harness::until("it is assigned", || unassigned(&gateway, token).is_empty());
         let nobody = "/v1/sessions/ses_019ad0000000700080000000000000ff/traces";
         gateway
             .launcher()
-            .post(nobody, &asked)
+            .post(nobody, &body)
             .problem(404, "not-found");
     });
 }
 
 #[test]
-fn s34_two_ids_on_one_span_are_both_names_and_are_counted() {
+fn two_ids_on_one_span_are_both_names_and_are_counted() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let both = json!({
@@ -207,7 +207,7 @@ fn s34_two_ids_on_one_span_are_both_names_and_are_counted() {
 }
 
 #[test]
-fn s01_the_platforms_id_stays_and_the_agents_own_is_a_name() {
+fn the_platforms_id_stays_and_the_agents_own_is_a_name() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("S1"));
@@ -268,7 +268,7 @@ fn a_sessions_token_writes_to_no_other_session() {
 }
 
 #[test]
-fn s20_the_same_name_in_two_tenants_is_two_sessions() {
+fn the_same_name_in_two_tenants_is_two_sessions() {
     on_a_server(|store| {
         let gateway = Gateway::start(store);
         let (other, _) = token(store, "others", None, None);
@@ -309,7 +309,7 @@ fn drawn(state: &mut u64) -> u64 {
 }
 
 #[test]
-fn s12_ten_conversations_in_any_order_stay_apart() {
+fn ten_conversations_in_any_order_stay_apart() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let trace = |n: u64| format!("{:032x}", 0xabc0 + n % 10);

@@ -6,7 +6,7 @@ use super::sending::*;
 use crate::gateway::server::{Gateway, each_store};
 
 /// How much was told; that a session was silent for long is noted whenever somebody looks.
-const SAID: &str = "SELECT count(*) FROM observations WHERE kind <> 'session_ended'";
+const OBSERVATIONS: &str = "SELECT count(*) FROM observations WHERE kind <> 'session_ended'";
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_kill_and_once_after_it_is_sent_again() {
@@ -34,12 +34,12 @@ fn what_was_acknowledged_is_there_after_a_kill_and_once_after_it_is_sent_again()
         joined(store);
         assert_eq!(sessions(&gateway, &gateway.token).len(), 5);
         assert_eq!(events(store, "message"), 100);
-        let before = store.sql(SAID);
+        let before = store.sql(OBSERVATIONS);
         for n in 1..=5 {
             send(&gateway, &gateway.token, &body(n));
         }
         joined(store);
-        assert_eq!(store.sql(SAID), before);
+        assert_eq!(store.sql(OBSERVATIONS), before);
         assert_eq!(sessions(&gateway, &gateway.token).len(), 5);
     });
 }

@@ -1,6 +1,6 @@
 //! Telemetry that agents send to the gateway, over real HTTP and gRPC, on each store.
 //!
-//! Names that begin with `s` and two digits are scenarios of the design's reference on traces.
+//! `docs/scenarios.md` lists the scenarios of names and traces.
 
 mod forms;
 mod forwarding;

@@ -80,8 +80,8 @@ pub(super) fn send_signal(gateway: &Gateway, token: &str, signal: &str, body: &V
         &[("content-type", JSON)],
         body.to_string().as_bytes(),
     );
-    let told = String::from_utf8_lossy(&answer.body).into_owned();
-    assert_eq!((answer.status, told.as_str()), (200, "{}"));
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    assert_eq!((answer.status, text.as_str()), (200, "{}"));
 }
 
 pub(super) fn zipped(bytes: &[u8]) -> Vec<u8> {

@@ -41,7 +41,7 @@ fn pid_file(world: &World) -> String {
 }
 
 #[test]
-fn two_sessions_of_one_process_are_told_apart_by_the_variable_only() {
+fn only_the_variable_separates_two_sessions_of_one_process() {
     let world = World::new();
     let repo = world.repo();
     let mut server = Agent::start(&repo, "thread-one");

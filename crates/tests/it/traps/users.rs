@@ -53,8 +53,8 @@ impl<'w> Neighbour<'w> {
     /// The answer of this user's ledger, as text.
     fn why(&self, revision: &str) -> String {
         let program = World::program();
-        let asked = format!("'{}' why {revision} --json", program.display());
-        self.runs(&asked).ok()
+        let command = format!("'{}' why {revision} --json", program.display());
+        self.runs(&command).ok()
     }
 }
 
@@ -78,9 +78,9 @@ fn each_ledger_knows_its_own_users_sessions_only() {
     repo.recency_errs("the neighbour");
     agent.sh(COMMIT).ok();
     repo.check("mine", "HEAD", &agent.certain());
-    let told = neighbour.why("HEAD");
-    assert!(told.contains("which is not in this ledger"), "{told}");
-    assert!(told.contains("\"verdict\":\"unknown\""), "{told}");
+    let answer = neighbour.why("HEAD");
+    assert!(answer.contains("which is not in this ledger"), "{answer}");
+    assert!(answer.contains("\"verdict\":\"unknown\""), "{answer}");
 }
 
 #[test]

@@ -46,7 +46,6 @@ impl Facts {
         facts
     }
 
-    /// One fact.
     pub(crate) fn get(&self, name: &str) -> &str {
         let found = self.values.iter().find(|(known, _)| known == name);
         let value = found.map(|(_, value)| value.as_str());

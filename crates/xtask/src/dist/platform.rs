@@ -119,8 +119,8 @@ pub(crate) fn find(triple: Option<&str>) -> Result<&'static Platform, Failure> {
 
 fn host() -> Result<String, Failure> {
     let fail = |e| Failure::new(format!("rustc: {e}"));
-    let asked = programs::program("rustc").arg("-vV").output();
-    let text = String::from_utf8_lossy(&asked.map_err(fail)?.stdout).into_owned();
+    let output = programs::program("rustc").arg("-vV").output();
+    let text = String::from_utf8_lossy(&output.map_err(fail)?.stdout).into_owned();
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
         .ok_or_else(|| Failure::new("rustc does not name its host"))

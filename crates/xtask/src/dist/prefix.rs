@@ -46,8 +46,8 @@ pub(super) fn lay_out(built: &Built) -> Result<PathBuf, Failure> {
 
 /// What the program prints.
 pub(super) fn output(program: &Path, args: &[&str]) -> Result<Vec<u8>, Failure> {
-    let asked = programs::program(program).args(args).output();
-    let output = asked.map_err(files::at(program))?;
+    let result = programs::program(program).args(args).output();
+    let output = result.map_err(files::at(program))?;
     match output.status.success() {
         true => Ok(output.stdout),
         false => {

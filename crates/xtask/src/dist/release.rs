@@ -17,9 +17,9 @@ const SUMS: &str = "SHA256SUMS";
 /// packages have from it.
 pub(super) fn describe(facts: &Facts, program: &Path, out: &Path) -> Result<Facts, Failure> {
     let text = prefix::output(program, &["version", "--json"])?;
-    let told: Value = serde_json::from_slice(&text)
+    let report: Value = serde_json::from_slice(&text)
         .map_err(|e| Failure::new(format!("siglum version --json: {e}")))?;
-    let data = &told["data"];
+    let data = &report["data"];
     let version = facts.get("version");
     if data["version"] != version {
         let other = &data["version"];

@@ -22,7 +22,6 @@ pub(super) struct Case {
 /// No package manager keeps books.
 const NOBODY: &str = "^$";
 
-/// All of them.
 pub(super) const CASES: &[Case] = &[
     Case {
         name: "deb",

@@ -11,7 +11,6 @@ use crate::hook::{Boundary, HookCall, ReduceError, Reduced, WriteHint};
 /// Most background tasks that are kept.
 const TASK_LIMIT: usize = 64;
 
-/// Reads one payload.
 pub(in crate::claude_code) fn reduce(call: &HookCall<'_>) -> Result<Reduced, ReduceError> {
     let hook: Hook<'_> = draft::parse(call.payload)?;
     let mut draft = Draft::new(call, hook.session_id, hook.event)?;
@@ -241,16 +240,16 @@ impl Reduction<'_> {
             added.push_str(&field.exact().unwrap_or_default());
             added.push('\n');
         }
-        let is_said = !added.trim_end_matches('\n').is_empty();
-        is_said.then(|| WriteHint::Added(added.into_bytes()))
+        let has_content = !added.trim_end_matches('\n').is_empty();
+        has_content.then(|| WriteHint::Added(added.into_bytes()))
     }
 
     /// The sub-agent that a call started, as its result names it.
     fn spawned(&mut self, event: &str) {
-        let told: Spawned<'_> = self.hook.tool_response.object();
+        let spawn: Spawned<'_> = self.hook.tool_response.object();
         let input: ToolInput<'_> = self.hook.tool_input.object();
         let agent_type = self.draft.word(input.subagent_type).unwrap_or_default();
-        if let Some(agent) = self.draft.id(told.agent_id, "bad_agent_id") {
+        if let Some(agent) = self.draft.id(spawn.agent_id, "bad_agent_id") {
             self.draft.spawned(agent, agent_type, event);
         }
     }

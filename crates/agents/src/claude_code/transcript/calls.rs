@@ -34,7 +34,6 @@ impl Purpose {
     }
 }
 
-/// One call.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) event: String,

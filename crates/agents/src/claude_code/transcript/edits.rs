@@ -179,12 +179,12 @@ mod tests {
         let text = result.to_string();
         let raw: &RawValue = serde_json::from_str(&text).expect("JSON");
         let found = change(Field::from(raw));
-        let told = found.as_ref().map(|change| {
+        let sides = found.as_ref().map(|change| {
             let text = |bytes| std::str::from_utf8(bytes).expect("UTF-8");
             assert_eq!(change.path, PathBuf::from("/r/a"));
             (change.before.as_deref().map(text), text(&change.after))
         });
-        assert_eq!(told, expected, "{text:.600}");
+        assert_eq!(sides, expected, "{text:.600}");
     }
 
     /// `base` with other fields.

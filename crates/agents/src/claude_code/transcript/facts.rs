@@ -148,10 +148,10 @@ fn spawned(key: &str, line: &Line<'_>, results: &[Seen]) -> Option<Seen> {
         return None;
     };
     let call = event::call_of(&result.event)?;
-    let told: Spawned<'_> = line.result.object();
-    let agent = told.agent_id.text().filter(|_| told.prompt.is_string())?;
+    let spawn: Spawned<'_> = line.result.object();
+    let agent = spawn.agent_id.text().filter(|_| spawn.prompt.is_string())?;
     let agent = NativeId::new(agent).ok()?.as_str().to_owned();
-    let agent_type = told.agent_type.text().unwrap_or_default();
+    let agent_type = spawn.agent_type.text().unwrap_or_default();
     Some(Seen {
         key: format!("{key}#agent"),
         event: event::subagent(&agent),

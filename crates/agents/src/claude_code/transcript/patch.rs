@@ -87,8 +87,8 @@ mod tests {
 
     fn check(patch: &str, before: &str, after: &str, expected: bool) {
         let raw: &RawValue = serde_json::from_str(patch).expect("JSON");
-        let told = leads(Field::from(raw), before, after);
-        assert_eq!(told, expected, "{patch} {before:?} {after:?}");
+        let accepted = leads(Field::from(raw), before, after);
+        assert_eq!(accepted, expected, "{patch} {before:?} {after:?}");
     }
 
     #[test]

@@ -147,11 +147,11 @@ fn a_result_belongs_to_whoever_made_the_call() {
     let write = |from: &str| call("t", "Write", &json!({"file_path": "/r/a"}), from);
     let commit = |from: &str| call("t", "Bash", &json!({"command": "git commit -m x"}), from);
     let done = || result("t", "", &created());
-    let said = || result("t", "[main a2e430e] x", &json!("Error: x"));
+    let committed = || result("t", "[main a2e430e] x", &json!("Error: x"));
     check(&[write("own"), done()], &["own"]);
-    check(&[commit("own"), said()], &["own"]);
+    check(&[commit("own"), committed()], &["own"]);
     for end in [None, Some(says("old")), Some(says("own"))] {
-        for lines in [[write("old"), done()], [commit("old"), said()]] {
+        for lines in [[write("old"), done()], [commit("old"), committed()]] {
             let mut lines = lines.to_vec();
             lines.push(prompt());
             lines.extend(end.clone());
@@ -161,9 +161,9 @@ fn a_result_belongs_to_whoever_made_the_call() {
 }
 
 #[test]
-fn a_result_without_its_call_is_told_only_if_it_is_known_whose_it_is() {
+fn a_result_without_its_call_counts_only_if_its_owner_is_known() {
     let done = || result("t", "", &created());
-    let said = || {
+    let committed = || {
         result(
             "t",
             "[main a2e430e] x",
@@ -178,8 +178,8 @@ fn a_result_without_its_call_is_told_only_if_it_is_known_whose_it_is() {
     check(&[done()], false, &[]);
     check(&[done(), says("old")], false, &["old copied"]);
     check(&[done(), says("own")], false, &[]);
-    check(&[said(), says("own")], true, &[]);
-    check(&[said(), says("old")], false, &[]);
+    check(&[committed(), says("own")], true, &[]);
+    check(&[committed(), says("old")], false, &[]);
 }
 
 #[test]
@@ -234,8 +234,8 @@ fn only_what_the_right_tool_returned_in_a_line_of_its_own_counts() {
 #[test]
 fn output_is_read_wherever_it_stands() {
     let input = json!({"command": format!("git commit -F - <<E\n{}\nE", "x".repeat(5000))});
-    let check = |told: &Value, content: Value| {
-        let mut line: Value = serde_json::from_str(&result("t", "", told)).expect("JSON");
+    let check = |tool_result: &Value, content: Value| {
+        let mut line: Value = serde_json::from_str(&result("t", "", tool_result)).expect("JSON");
         line["message"]["content"][0]["content"] = content;
         let lines = [call("t", "Bash", &input, "own"), line.to_string()];
         let (_, commits) = outcomes(&lines.join("\n"), &mut reader("own"));
@@ -280,11 +280,11 @@ proptest! {
 
     #[test]
     fn damaged_results_never_panic(at in 0_usize..400, put in "[\\[\\]{}\",:0\\\\]{0,4}", gone in 0_usize..40) {
-        let told = json!({"filePath": "/r/a", "oldString": "b", "newString": "", "originalFile": "a\nb\n", "replaceAll": true,
+        let edited = json!({"filePath": "/r/a", "oldString": "b", "newString": "", "originalFile": "a\nb\n", "replaceAll": true,
             "structuredPatch": [{"oldStart": 1, "oldLines": 2, "newStart": 1, "newLines": 1, "lines": [" a", "-b"]}]}).to_string();
-        let end = (at + gone).min(told.len());
-        let told = format!("{}{put}{}", &told[..at.min(told.len())], &told[end..]);
-        let line = format!(r#"{{"type":"user","sessionId":"own","message":{{"content":[{{"type":"tool_result","tool_use_id":"t"}}]}},"toolUseResult":{told}}}"#);
+        let end = (at + gone).min(edited.len());
+        let edited = format!("{}{put}{}", &edited[..at.min(edited.len())], &edited[end..]);
+        let line = format!(r#"{{"type":"user","sessionId":"own","message":{{"content":[{{"type":"tool_result","tool_use_id":"t"}}]}},"toolUseResult":{edited}}}"#);
         outcomes(&line, &mut reader("own").resumed(None, true));
     }
 }
@@ -303,19 +303,19 @@ fn spawned(lines: &[Value]) -> Vec<(String, Option<String>)> {
 #[test]
 fn sub_agents_that_run_at_once_are_bound_to_their_own_calls() {
     let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Agent", "input": {"prompt": "same"}});
-    let asked = json!({"type": "assistant", "uuid": "m", "message": {"id": "m", "content": [call("one"), call("two")]}});
-    let result = |call: &str, told: Value| {
+    let calls = json!({"type": "assistant", "uuid": "m", "message": {"id": "m", "content": [call("one"), call("two")]}});
+    let result = |call: &str, tool_result: Value| {
         let block = json!({"type": "tool_result", "tool_use_id": call, "content": "x"});
-        json!({"type": "user", "uuid": format!("r-{call}"), "message": {"content": [block]}, "toolUseResult": told})
+        json!({"type": "user", "uuid": format!("r-{call}"), "message": {"content": [block]}, "toolUseResult": tool_result})
     };
     let started =
         |agent: &str| json!({"agentId": agent, "prompt": "same", "status": "async_launched"});
     let pair = |agent: &str, call: &str| (agent.to_owned(), Some(call.to_owned()));
     let (one, two) = (result("one", started("a")), result("two", started("b")));
     let bound = [pair("a", "one"), pair("b", "two")];
-    let lines = [asked.clone(), one.clone(), two.clone()];
+    let lines = [calls.clone(), one.clone(), two.clone()];
     assert_eq!(spawned(&lines), bound);
-    let mut swapped = spawned(&[asked.clone(), two, one]);
+    let mut swapped = spawned(&[calls.clone(), two, one]);
     swapped.sort();
     assert_eq!(swapped, bound);
     let crossed = [result("one", started("b")), result("two", started("a"))];
@@ -323,5 +323,5 @@ fn sub_agents_that_run_at_once_are_bound_to_their_own_calls() {
     // What a tool says of a sub-agent that it did not start.
     let other = result("three", json!({"agentId": "c", "status": "queued"}));
     let failed = result("four", json!("Error: no such agent"));
-    assert_eq!(spawned(&[asked, other, failed]), []);
+    assert_eq!(spawned(&[calls, other, failed]), []);
 }

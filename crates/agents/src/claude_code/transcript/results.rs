@@ -59,8 +59,8 @@ impl Reader {
         };
         let purpose = call.as_ref().map(|call| call.purpose);
         match (purpose, call) {
-            (Some(Purpose::Commit(asked)), Some(call)) => {
-                out.commits = self.commits(line, call, asked);
+            (Some(Purpose::Commit(kind)), Some(call)) => {
+                out.commits = self.commits(line, call, kind);
             }
             (Some(Purpose::Other), _) => {}
             _ if *outcome == Outcome::Ok => {
@@ -91,7 +91,7 @@ impl Reader {
         })
     }
 
-    fn commits(&self, line: &Line<'_>, call: &Call, asked: CommitOutput) -> Vec<CommitMention> {
+    fn commits(&self, line: &Line<'_>, call: &Call, kind: CommitOutput) -> Vec<CommitMention> {
         let output = output(line).unwrap_or_default();
         let mention = |id: &str| CommitMention {
             owner: call.owner.id.clone(),
@@ -101,7 +101,7 @@ impl Reader {
             started: call.at,
             ended: self.last_at,
         };
-        mentioned(&output, asked).into_iter().map(mention).collect()
+        mentioned(&output, kind).into_iter().map(mention).collect()
     }
 
     /// Gives held edits to the session that the next line of the assistant is a copy of. If it is

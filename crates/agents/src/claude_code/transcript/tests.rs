@@ -254,19 +254,19 @@ fn a_line_tells_where_it_was_written() {
     let mut reader = reader(PARENT);
     assert_eq!(reader.line(0, lines[0], Redactor::shared()).at, None);
     let line = reader.line(0, lines[2], Redactor::shared());
-    let told = (
+    let origin = (
         line.cwd.as_deref(),
         line.git_branch.as_deref(),
         line.version.as_deref(),
     );
-    assert_eq!(told, (Some("/repo"), Some("main"), Some("2.1.329")));
+    assert_eq!(origin, (Some("/repo"), Some("main"), Some("2.1.329")));
     assert_eq!(line.at, "2026-11-21T00:51:34.3Z".parse::<Timestamp>().ok());
     assert_eq!((line.sightings.len(), reader.held_from()), (0, Some(0)));
 }
 
 #[test]
 fn hooks_and_transcripts_name_the_same_events() {
-    let mut told = BTreeSet::new();
+    let mut events = BTreeSet::new();
     for line in HOOKS.lines() {
         let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
         let (payload, agent_dir) = (line["stdin"].to_string(), Path::new("/home/dev/.claude"));
@@ -280,7 +280,7 @@ fn hooks_and_transcripts_name_the_same_events() {
             worktree: None,
         };
         let reduced = reduce(&call).expect("a payload");
-        told.extend(
+        events.extend(
             reduced
                 .observations
                 .into_iter()
@@ -300,7 +300,7 @@ fn hooks_and_transcripts_name_the_same_events() {
                 seen.observation.event == "tool:toolu_c5ba41a4d12c477d925215ee";
             assert!(
                 failed_before_its_hook
-                    || told.contains(&(seen.owner, seen.observation.event.clone())),
+                    || events.contains(&(seen.owner, seen.observation.event.clone())),
                 "{}",
                 seen.observation.event
             );

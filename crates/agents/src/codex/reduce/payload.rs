@@ -11,7 +11,6 @@ use crate::draft::{self, Draft};
 use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced, WriteHint};
 use crate::paths;
 
-/// Reads one payload.
 pub(in crate::codex) fn reduce(call: &HookCall<'_>) -> Result<Reduced, ReduceError> {
     let hook: Hook<'_> = draft::parse(call.payload)?;
     let mut draft = Draft::new(call, hook.session_id, hook.event)?;
@@ -187,8 +186,8 @@ impl Reduction<'_> {
     /// The sub-agent that a call started, as its result names it.
     fn spawned(&mut self, event: &str) {
         let text = self.hook.tool_response.text().unwrap_or_default();
-        let told: Spawned<'_> = serde_json::from_str(&text).unwrap_or_default();
-        if let Some(agent) = self.draft.id(told.agent_id, "bad_agent_id") {
+        let spawn: Spawned<'_> = serde_json::from_str(&text).unwrap_or_default();
+        if let Some(agent) = self.draft.id(spawn.agent_id, "bad_agent_id") {
             self.draft.spawned(agent, String::new(), event);
         }
     }

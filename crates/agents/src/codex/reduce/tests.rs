@@ -351,7 +351,7 @@ fn other_events_and_fields_are_no_error() {
 #[test]
 fn secrets_are_removed_wherever_they_stand() {
     let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
-    let said = json!({"session_id": "s", "turn_id": "t", "hook_event_name": "Stop",
+    let stop = json!({"session_id": "s", "turn_id": "t", "hook_event_name": "Stop",
         "last_assistant_message": secret});
     let prompt = json!({"session_id": "s", "turn_id": "t", "hook_event_name": "UserPromptSubmit",
         "prompt": format!("use {secret}")});
@@ -364,7 +364,7 @@ fn secrets_are_removed_wherever_they_stand() {
     output["tool_response"] = json!(secret);
     let path = format!("*** Begin Patch\n*** Add File: {secret}\n+x\n");
     let patch = tool("apply_patch", "PreToolUse", &json!({"command": path}));
-    for payload in [said, prompt, command, output, patch] {
+    for payload in [stop, prompt, command, output, patch] {
         let reduced = reduced(&payload);
         assert!(!reduced.observations.is_empty());
         let stored = serde_json::to_string(&reduced.observations).expect("JSON");

@@ -89,7 +89,7 @@ fn a_state_that_cannot_be_appended_to_is_edited_in_its_place() {
 }
 
 #[test]
-fn hooks_that_are_not_trusted_are_told() {
+fn hooks_that_are_not_trusted_are_reported() {
     let after = installed(None, None);
     let hooks = after[0].text.as_deref();
     let config = after[1].text.as_deref().expect("settings");

@@ -10,13 +10,12 @@ use crate::mentions::CommitOutput;
 /// Most calls that are remembered.
 const LIMIT: usize = 512;
 
-/// One call.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) event: String,
     pub(super) class: ToolClass,
-    /// How its command speaks of asked, until its output was read.
-    pub(super) asked: Option<CommitOutput>,
+    /// What of its output names a commit, until that was read.
+    pub(super) commit_output: Option<CommitOutput>,
     pub(super) at: Option<Timestamp>,
 }
 

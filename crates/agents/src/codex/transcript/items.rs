@@ -38,7 +38,6 @@ impl Reading<'_, '_> {
 }
 
 impl Reader {
-    /// Something is done.
     pub(super) fn done(&mut self, line: &mut Reading<'_, '_>) {
         let item: Item<'_> = line.payload.item.object();
         match item.kind.text().as_deref() {
@@ -72,7 +71,6 @@ impl Reader {
         self.ended(line, (id, event), ToolClass::Shell, outcome, output);
     }
 
-    /// Files were changed.
     fn changed(&mut self, line: &mut Reading<'_, '_>, item: &Item<'_>) {
         let Some(id) = call_id(item.id) else {
             return;
@@ -98,7 +96,6 @@ impl Reader {
         self.ended(line, (id, event), ToolClass::Edit, outcome, None);
     }
 
-    /// A sub-agent was started.
     fn spawned(&self, line: &mut Reading<'_, '_>, item: &Item<'_>) {
         let starts = item.tool.text().as_deref() == Some("spawn_agent");
         let Some(call) = call_id(item.id).filter(|_| starts) else {
@@ -183,8 +180,8 @@ impl Reader {
         known.and_then(fits).or_else(|| {
             let began_at = self.began_at.as_deref();
             let committed = self.committed.as_ref()?;
-            let mut asked = committed.contents(path, self.last_at, began_at).into_iter();
-            asked.find_map(|bytes| fits(String::from_utf8(bytes).ok()?))
+            let mut contents = committed.contents(path, self.last_at, began_at).into_iter();
+            contents.find_map(|bytes| fits(String::from_utf8(bytes).ok()?))
         })
     }
 }

@@ -134,23 +134,23 @@ impl Reader {
     }
 
     fn turn_begins(&mut self, payload: &Payload<'_>) {
-        if let Some(turn) = self.told_turn(payload) {
+        if let Some(turn) = self.named_turn(payload) {
             self.turn = Some(turn);
         }
     }
 
     /// A sub-agent works in the turn of the session that it was started in.
-    fn told_turn(&self, payload: &Payload<'_>) -> Option<String> {
-        let told = if self.subagent.is_some() {
+    fn named_turn(&self, payload: &Payload<'_>) -> Option<String> {
+        let field = if self.subagent.is_some() {
             payload.root_turn_id
         } else {
             payload.turn_id
         };
-        native(told).map(|id| id.as_str().to_owned())
+        native(field).map(|id| id.as_str().to_owned())
     }
 
     pub(super) fn turn_of(&self, payload: &Payload<'_>) -> Option<String> {
-        self.told_turn(payload).or_else(|| self.turn.clone())
+        self.named_turn(payload).or_else(|| self.turn.clone())
     }
 
     /// Adds what was seen.

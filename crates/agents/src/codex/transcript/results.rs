@@ -20,7 +20,6 @@ use crate::transcript::CommitMention;
 const OWN_LINES: usize = 6;
 
 impl Reader {
-    /// The model calls a tool.
     pub(super) fn called(&mut self, line: &mut Reading<'_, '_>) {
         let payload = line.payload;
         let Some(id) = call_id(payload.call_id) else {
@@ -79,7 +78,7 @@ impl Reader {
         self.calls.begin(Call {
             event: event.clone(),
             class,
-            asked: (class == ToolClass::Shell)
+            commit_output: (class == ToolClass::Shell)
                 .then(|| CommitOutput::from_command(&command))
                 .flatten(),
             at: Some(at),
@@ -109,8 +108,8 @@ impl Reader {
         let event = event::tool(&id);
         let class = self.calls.find(&event).map(|call| call.class);
         let text = content_text(payload.output).unwrap_or_default();
-        let (outcome, said) = outcome_and_output(class, &text);
-        self.mentions(line, &event, &said);
+        let (outcome, printed) = outcome_and_output(class, &text);
+        self.mentions(line, &event, &printed);
         let output = Some(self.passage(line));
         let fact = Fact::ToolEnded {
             tool: String::new(),
@@ -128,14 +127,14 @@ impl Reader {
         let Some(call) = self.calls.find(event) else {
             return;
         };
-        let Some(asked) = call.asked else {
+        let Some(kind) = call.commit_output else {
             return;
         };
-        let named = mentions::mentioned(output, asked);
+        let named = mentions::mentioned(output, kind);
         if named.is_empty() {
             return;
         }
-        call.asked = None;
+        call.commit_output = None;
         let mention = |id: &str| CommitMention {
             owner: owner.clone(),
             copied: false,
@@ -170,8 +169,8 @@ fn command_of(given: Field<'_>) -> Option<String> {
         Some(text) => serde_json::from_str(text).ok()?,
         None => given.object(),
     };
-    let told = [arguments.cmd, arguments.command];
-    told.into_iter().find_map(script)
+    let candidates = [arguments.cmd, arguments.command];
+    candidates.into_iter().find_map(script)
 }
 
 /// A command line, or what a shell is told to run.

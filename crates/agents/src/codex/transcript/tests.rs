@@ -211,7 +211,7 @@ fn a_fork_points_to_where_it_came_from() {
 }
 
 #[test]
-fn the_program_that_the_model_wrote_is_told_by_what_came_of_it() {
+fn the_program_that_the_model_wrote_is_known_by_what_came_of_it() {
     assert_snapshot!(show(&read(CODE_MODE, &mut reader())), @r#"
     01a1fc40-3750-7e50-a116-0162a71eb483 → prompt:01a1fc40-36e8-72b1-b5ed-af3819025c1a turn=72b1-b5ed-af3819025c1a
         {"fact":"prompt","text":{"text":"Please do the work. [[scenario:write_commit]] [[cwd:/repo]] [[run:lab]]"},"synthetic":false}
@@ -413,7 +413,7 @@ fn a_file_that_the_session_made_is_known_when_it_changes() {
 }
 
 #[test]
-fn calls_that_failed_are_told() {
+fn calls_that_failed_are_recorded_as_failed() {
     let failed = |text: &str| -> Vec<String> {
         let seen = read(text, &mut reader()).into_iter();
         let mut failed: Vec<String> = seen
@@ -508,7 +508,7 @@ fn older_forms_are_read() {
 }
 
 #[test]
-fn a_prompt_that_is_told_in_two_lines_is_one() {
+fn a_prompt_that_stands_in_two_lines_is_one() {
     let line = |payload: Value| {
         format!(
             "{}\n",

@@ -229,8 +229,8 @@ fn a_recorded_transcript_is_accepted_and_no_other() {
     for payload in payloads() {
         let reduced = reduced(&payload);
         assert_eq!(reduced.declines, []);
-        let told = payload["transcript_path"].as_str().map(Path::new);
-        assert_eq!(reduced.transcript.as_deref(), told);
+        let expected = payload["transcript_path"].as_str().map(Path::new);
+        assert_eq!(reduced.transcript.as_deref(), expected);
     }
     for path in [
         "/home/dev/.gemini/settings.jsonl",

@@ -30,7 +30,7 @@ const UNREADABLE: char = '\u{fffd}';
 
 /// One call on its way out.
 struct ParsedCall<'a> {
-    call: Call<'a>,
+    wire: Call<'a>,
     id: String,
     tool: String,
     class: ToolClass,
@@ -41,7 +41,6 @@ struct ParsedCall<'a> {
     ended: Option<(Timestamp, Outcome)>,
 }
 
-/// Reads the calls of a message.
 pub(super) fn read(
     reader: &Reader,
     offset: u64,
@@ -52,12 +51,12 @@ pub(super) fn read(
     let items = line.calls.items();
     let alone = items.len() == 1;
     for item in items {
-        let Some(told) = parse_call(reader, item.object(), alone, redactor) else {
+        let Some(call) = parse_call(reader, item.object(), alone, redactor) else {
             continue;
         };
-        started(reader, offset, &told, redactor, out);
-        if told.ended.is_some() {
-            ended(reader, offset, &told, redactor, out);
+        started(reader, offset, &call, redactor, out);
+        if call.ended.is_some() {
+            ended(reader, offset, &call, redactor, out);
         }
     }
 }
@@ -79,8 +78,8 @@ fn parse_call<'a>(
         _ => None,
     };
     Some(ParsedCall {
-        event: event::unnamed_told(&likeness, &id),
-        call,
+        event: event::unnamed_with_id(&likeness, &id),
+        wire: call,
         id,
         tool,
         class,
@@ -93,53 +92,53 @@ fn parse_call<'a>(
 fn started(
     reader: &Reader,
     offset: u64,
-    told: &ParsedCall<'_>,
+    call: &ParsedCall<'_>,
     redactor: &Redactor,
     out: &mut Out,
 ) {
-    let args: ToolInput<'_> = told.call.args.object();
-    let input = match (told.class, args.command.text()) {
+    let args: ToolInput<'_> = call.wire.args.object();
+    let input = match (call.class, args.command.text()) {
         (ToolClass::Shell, Some(command)) if summary::is_kept(&command) => {
             Body::Text(redactor.redact(&command))
         }
         (ToolClass::Shell, Some(command)) => reader.body(offset, &command, redactor),
-        _ => Body::Text(redactor.redact(&tools::summary(told.class, told.call.args))),
+        _ => Body::Text(redactor.redact(&tools::summary(call.class, call.wire.args))),
     };
     out.seen.push(Seen {
-        key: format!("call:{}", told.id),
-        event: told.event.clone(),
-        at: told.started,
+        key: format!("call:{}", call.id),
+        event: call.event.clone(),
+        at: call.started,
         subagent: None,
         fact: Fact::ToolStarted {
-            tool: told.tool.clone(),
-            class: told.class,
+            tool: call.tool.clone(),
+            class: call.class,
             input,
-            path: edited(reader, told, redactor),
+            path: edited(reader, call, redactor),
         },
     });
-    subagent(told, out, told.started, || Fact::SubagentStarted {
+    subagent(call, out, call.started, || Fact::SubagentStarted {
         agent_type: args
             .agent_name
             .text()
             .map(|name| word(&name))
             .unwrap_or_default(),
         // The engine knows what the call is called.
-        call: Some(told.event.clone()),
+        call: Some(call.event.clone()),
     });
 }
 
 /// The file that an edit names, where the worktree is known.
-fn edited(reader: &Reader, told: &ParsedCall<'_>, redactor: &Redactor) -> Option<String> {
+fn edited(reader: &Reader, call: &ParsedCall<'_>, redactor: &Redactor) -> Option<String> {
     let root = reader
         .worktree
         .as_deref()
-        .filter(|_| told.class == ToolClass::Edit)?;
-    let path = paths::relative(&tools::edited(told.call.args, None)?, Some(root));
+        .filter(|_| call.class == ToolClass::Edit)?;
+    let path = paths::relative(&tools::edited(call.wire.args, None)?, Some(root));
     Some(redactor.redact_cow(&path.to_string_lossy()).into_owned())
 }
 
-fn subagent(told: &ParsedCall<'_>, out: &mut Out, at: Timestamp, fact: impl FnOnce() -> Fact) {
-    let Some(id) = told.call.agent_id.text().map(|id| word(&id)) else {
+fn subagent(call: &ParsedCall<'_>, out: &mut Out, at: Timestamp, fact: impl FnOnce() -> Fact) {
+    let Some(id) = call.wire.agent_id.text().map(|id| word(&id)) else {
         return;
     };
     let fact = fact();
@@ -152,34 +151,34 @@ fn subagent(told: &ParsedCall<'_>, out: &mut Out, at: Timestamp, fact: impl FnOn
     });
 }
 
-fn ended(reader: &Reader, offset: u64, told: &ParsedCall<'_>, redactor: &Redactor, out: &mut Out) {
-    let Some((at, mut outcome)) = told.ended else {
+fn ended(reader: &Reader, offset: u64, call: &ParsedCall<'_>, redactor: &Redactor, out: &mut Out) {
+    let Some((at, mut outcome)) = call.ended else {
         return;
     };
-    let result = result_text(told.call.result).unwrap_or_default();
+    let result = result_text(call.wire.result).unwrap_or_default();
     let Output { text, failed } = output(&result);
-    if told.class == ToolClass::Shell {
-        commits(reader, told, text, at, out);
+    if call.class == ToolClass::Shell {
+        commits(reader, call, text, at, out);
     }
     if failed {
         outcome = Outcome::Failed;
     }
-    if outcome == Outcome::Ok && told.class == ToolClass::Edit {
-        out.edits.extend(edit(reader, told, at));
+    if outcome == Outcome::Ok && call.class == ToolClass::Edit {
+        out.edits.extend(edit(reader, call, at));
     }
-    subagent(told, out, at, || Fact::SubagentStopped {
+    subagent(call, out, at, || Fact::SubagentStopped {
         last_message: None,
     });
     out.seen.push(Seen {
-        key: format!("back:{}", told.event),
-        event: told.event.clone(),
+        key: format!("back:{}", call.event),
+        event: call.event.clone(),
         at,
         subagent: None,
         fact: Fact::ToolEnded {
-            tool: told.tool.clone(),
-            class: told.class,
+            tool: call.tool.clone(),
+            class: call.class,
             outcome,
-            output: Some(if told.alone || text.len() > RESULT_INLINE {
+            output: Some(if call.alone || text.len() > RESULT_INLINE {
                 reader.body(offset, text, redactor)
             } else {
                 inline(text, redactor)
@@ -189,9 +188,9 @@ fn ended(reader: &Reader, offset: u64, told: &ParsedCall<'_>, redactor: &Redacto
     });
 }
 
-fn commits(reader: &Reader, told: &ParsedCall<'_>, output: &str, at: Timestamp, out: &mut Out) {
-    let args: ToolInput<'_> = told.call.args.object();
-    let Some(asked) = args
+fn commits(reader: &Reader, call: &ParsedCall<'_>, output: &str, at: Timestamp, out: &mut Out) {
+    let args: ToolInput<'_> = call.wire.args.object();
+    let Some(kind) = args
         .command
         .text()
         .and_then(|command| CommitOutput::from_command(&command))
@@ -201,18 +200,18 @@ fn commits(reader: &Reader, told: &ParsedCall<'_>, output: &str, at: Timestamp, 
     let mention = |id: &str| CommitMention {
         owner: reader.session.clone(),
         copied: false,
-        event: told.event.clone(),
+        event: call.event.clone(),
         abbreviated: id.to_owned(),
-        started: Some(told.started),
+        started: Some(call.started),
         ended: at,
     };
     out.commits
-        .extend(mentioned(output, asked).into_iter().map(mention));
+        .extend(mentioned(output, kind).into_iter().map(mention));
 }
 
 /// Both sides of a change, as the tool shows them.
-fn edit(reader: &Reader, told: &ParsedCall<'_>, at: Timestamp) -> Option<TranscriptEdit> {
-    let shown: EditDisplay<'_> = told.call.display.object();
+fn edit(reader: &Reader, call: &ParsedCall<'_>, at: Timestamp) -> Option<TranscriptEdit> {
+    let shown: EditDisplay<'_> = call.wire.display.object();
     let path = shown.path.exact()?;
     let usable = !path.is_empty() && path.len() <= 4096 && !path.contains('\0');
     let before = match shown.is_new.is_true() {
@@ -223,7 +222,7 @@ fn edit(reader: &Reader, told: &ParsedCall<'_>, at: Timestamp) -> Option<Transcr
     usable.then(|| TranscriptEdit {
         owner: reader.session.clone(),
         copied: false,
-        event: told.event.clone(),
+        event: call.event.clone(),
         path: PathBuf::from(path.into_owned()),
         before: before.map(String::into_bytes),
         after: after.into_bytes(),

@@ -30,7 +30,6 @@ pub(super) enum Piece {
     TooLong,
 }
 
-/// Takes a line.
 pub(super) fn take(partial: &mut Option<Partial>, offset: u64, line: &str) -> Piece {
     if line == BEGIN {
         let text = line.to_owned();

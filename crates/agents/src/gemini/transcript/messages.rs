@@ -36,7 +36,6 @@ pub(super) struct Out {
     pub(super) commits: Vec<CommitMention>,
 }
 
-/// Reads a line.
 pub(super) fn read(reader: &mut Reader, offset: u64, line: &Line<'_>, redactor: &Redactor) -> Out {
     let id = line.id.text().map(|id| word(&id)).unwrap_or_default();
     let mut out = Out::default();
@@ -111,7 +110,7 @@ fn assistant_message(
     redactor: &Redactor,
 ) -> Option<Seen> {
     let tokens = line.tokens.raw().map(|_| tokens(line.tokens.object()));
-    let again = match &reader.said {
+    let again = match &reader.last_message {
         Some((before, cost)) if before == id => {
             if tokens.is_none() || *cost == tokens {
                 return None;
@@ -120,7 +119,7 @@ fn assistant_message(
         }
         _ => false,
     };
-    reader.said = Some((id.to_owned(), tokens));
+    reader.last_message = Some((id.to_owned(), tokens));
     let text = content_text(line.content).filter(|_| !again);
     if text.is_none() && tokens.is_none() {
         return None;
@@ -172,8 +171,8 @@ fn compacted(
 ) -> Option<Seen> {
     let (summary, _) = summary(set)?;
     let id = word(&summary.id.text()?);
-    let told = summary.timestamp.text().and_then(|text| text.parse().ok());
-    reader.last_at = told.unwrap_or(reader.last_at);
+    let at = summary.timestamp.text().and_then(|text| text.parse().ok());
+    reader.last_at = at.unwrap_or(reader.last_at);
     let text = content_text(summary.content).unwrap_or_default();
     Some(Seen {
         key: format!("compact:{id}"),

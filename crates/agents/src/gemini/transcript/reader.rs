@@ -22,7 +22,7 @@ pub(in crate::gemini) struct Reader {
     pub(super) session: NativeId,
     pub(super) worktree: Option<PathBuf>,
     /// The message whose text was told last, and what it cost.
-    pub(super) said: Option<(String, Option<Tokens>)>,
+    pub(super) last_message: Option<(String, Option<Tokens>)>,
     /// Whether what is read is a message of a document, whose lines are not stored.
     pub(super) in_document: bool,
     pub(super) last_at: Timestamp,
@@ -44,7 +44,7 @@ impl Reader {
             subagent,
             session,
             worktree: None,
-            said: None,
+            last_message: None,
             in_document: false,
             last_at: Timestamp::default(),
             turn: None,
@@ -94,8 +94,8 @@ impl Reader {
             self.skipped += 1;
             return ReadLine::default();
         };
-        let told = line.timestamp.text().and_then(|text| text.parse().ok());
-        self.last_at = told.unwrap_or(self.last_at);
+        let at = line.timestamp.text().and_then(|text| text.parse().ok());
+        self.last_at = at.unwrap_or(self.last_at);
         let out = messages::read(self, offset, &line, redactor);
         let sightings: Vec<Sighting> = out.seen.into_iter().map(|seen| self.sign(seen)).collect();
         let stored = !sightings.is_empty() && !self.in_document;

@@ -135,13 +135,13 @@ fn a_session_with_edits_one_of_which_fails() {
 }
 
 #[test]
-fn a_commit_that_is_named_is_told() {
+fn a_commit_that_is_named_is_found() {
     let (_, _, commits) = read(RESUME, &mut reader());
-    let told: Vec<_> = commits
+    let found: Vec<_> = commits
         .iter()
         .map(|c| (c.abbreviated.as_str(), c.started < Some(c.ended)))
         .collect();
-    assert_eq!(told, [("da622c643f6112e07d993d17cc905ba530f895f0", true)]);
+    assert_eq!(found, [("da622c643f6112e07d993d17cc905ba530f895f0", true)]);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn what_came_from_the_cache_is_counted_once() {
     let second =
         line(r#"{"input":1000,"output":20,"cached":900,"thoughts":7,"tool":3,"total":1030}"#);
     let seen = sightings(&format!("{first}\n{second}\n{second}\n"));
-    let told: Vec<_> = seen
+    let messages: Vec<_> = seen
         .iter()
         .filter_map(|s| match &s.observation.fact {
             Fact::Message { tokens, text, .. } => Some((*tokens, text.text().is_none())),
@@ -246,14 +246,14 @@ fn what_came_from_the_cache_is_counted_once() {
         cache_read: 900,
         cache_write: 0,
     };
-    assert_eq!(told, [(None, true), (Some(tokens), false)]);
+    assert_eq!(messages, [(None, true), (Some(tokens), false)]);
     let keys: BTreeSet<_> = seen.iter().map(|s| &s.observation.key).collect();
     assert_eq!(keys.len(), 2, "each sighting has a key of its own");
 }
 
 #[test]
 fn hooks_and_transcripts_know_the_same_calls() {
-    let mut told = BTreeSet::new();
+    let mut events = BTreeSet::new();
     for line in HOOKS.lines() {
         let line: Value = serde_json::from_str(line).expect("JSON");
         let payload = line["stdin"].to_string();
@@ -267,14 +267,14 @@ fn hooks_and_transcripts_know_the_same_calls() {
             worktree: None,
         };
         let reduced = reduce(&call).expect("a payload");
-        told.extend(reduced.observations.into_iter().map(|o| o.event));
+        events.extend(reduced.observations.into_iter().map(|o| o.event));
     }
     let mut calls = 0;
     for text in [RESUME, EDIT, TWO_TOOLS, SUBAGENT_PARENT, SUBAGENT, COMPRESS] {
         for seen in sightings(text) {
             if let Some((likeness, id)) = event::unnamed_parts(&seen.observation.event) {
                 assert!(id.is_some());
-                assert!(told.contains(&event::unnamed(likeness)), "{likeness}");
+                assert!(events.contains(&event::unnamed(likeness)), "{likeness}");
                 calls += 1;
             }
         }

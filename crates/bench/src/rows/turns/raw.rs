@@ -73,7 +73,7 @@ impl Raw {
         turns: &[(String, Vec<Observation>)],
         way: Way,
     ) -> Fallible<Vec<Rows>> {
-        let rows = |(key, said): &(String, Vec<Observation>)| {
+        let rows = |(key, events): &(String, Vec<Observation>)| {
             let row = |observation| {
                 let mut row = packed(observation);
                 if way == Way::RawText {
@@ -84,7 +84,7 @@ impl Raw {
             Ok(Rows {
                 key: key.clone(),
                 turn: TurnId::mint(&Ids),
-                entries: said.iter().map(row).collect::<Fallible<_>>()?,
+                entries: events.iter().map(row).collect::<Fallible<_>>()?,
                 digest: payload_digest(&[4; 32], key.as_bytes()),
             })
         };

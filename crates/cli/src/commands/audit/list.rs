@@ -187,18 +187,18 @@ fn details(entry: &Entry) -> String {
     let Some(Value::Object(mut fields)) = body else {
         return String::new();
     };
-    let mut said = Vec::new();
+    let mut parts = Vec::new();
     if let Some(Value::Object(links)) = fields.remove("links") {
         for (field, values) in links {
             for value in values.as_array().into_iter().flatten() {
-                said.push(format!("{field}={}", bare(value)));
+                parts.push(format!("{field}={}", bare(value)));
             }
         }
     }
     let some = |v: &Value| !v.is_null() && v.as_array().is_none_or(|a| !a.is_empty());
     let rest = fields.iter().filter(|(_, value)| some(value));
-    said.extend(rest.map(|(key, value)| format!("{key}={}", bare(value))));
-    ui::one_line(&said.join(" "), 400)
+    parts.extend(rest.map(|(key, value)| format!("{key}={}", bare(value))));
+    ui::one_line(&parts.join(" "), 400)
 }
 
 fn bare(value: &Value) -> String {

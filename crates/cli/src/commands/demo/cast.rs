@@ -20,7 +20,7 @@ pub struct Agent<'a> {
     pub native: String,
     company: &'a Company,
     process: Child,
-    told: ChildStdin,
+    stdin: ChildStdin,
     replies: BufReader<ChildStdout>,
 }
 
@@ -35,13 +35,14 @@ impl<'a> Agent<'a> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = company.take_in_group(&mut command)?;
         let pipes = process.stdin.take().zip(process.stdout.take());
-        let (told, replies) = pipes.ok_or_else(|| CommandError::failed("an agent has no pipes"))?;
+        let (stdin, replies) =
+            pipes.ok_or_else(|| CommandError::failed("an agent has no pipes"))?;
         let mut agent = Self {
             letter,
             native: Ids.fresh().to_string(),
             company,
             process,
-            told,
+            stdin,
             replies: BufReader::new(replies),
         };
         agent.does(&Step::Begin(agent.native.clone()))?;
@@ -51,7 +52,7 @@ impl<'a> Agent<'a> {
     /// Tells the agent to do something, and does not wait for it.
     pub fn starts(&mut self, step: &Step) -> Result<(), CommandError> {
         let line = format!("{}\n", serde_json::to_string(step)?);
-        Ok(self.told.write_all(line.as_bytes())?)
+        Ok(self.stdin.write_all(line.as_bytes())?)
     }
 
     /// Waits until the agent has done what it started.
@@ -77,7 +78,7 @@ impl<'a> Agent<'a> {
     /// Ends the turn, the session and the process.
     pub fn leaves(mut self, words: &str) -> Result<(), CommandError> {
         self.does(&Step::Stop(words.to_owned()))?;
-        drop(self.told);
+        drop(self.stdin);
         let status = self.company.see_off(self.process)?;
         if status.success() {
             return Ok(());

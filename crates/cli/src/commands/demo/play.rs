@@ -76,16 +76,16 @@ fn check_git(cx: &Cx) -> Result<(), CommandError> {
 /// The stage as the process sees it that the newcomer started. When this is dropped, the stage
 /// clears up.
 struct Stage {
-    told: Option<ChildStdin>,
-    said: Receiver<StageMessage>,
+    stdin: Option<ChildStdin>,
+    messages: Receiver<StageMessage>,
 }
 
 impl Stage {
     fn start(sandbox: &Sandbox) -> Result<Self, CommandError> {
         let mut usher = sandbox.backstage(Part::Usher)?;
         let mut usher = usher.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let (told, stdout) = (usher.stdin.take(), usher.stdout.take());
-        let (say, said) = channel();
+        let (stdin, stdout) = (usher.stdin.take(), usher.stdout.take());
+        let (say, messages) = channel();
         thread::spawn(move || {
             let lines = stdout
                 .into_iter()
@@ -99,7 +99,7 @@ impl Stage {
                 }
             }
         });
-        let stage = Self { told, said };
+        let stage = Self { stdin, messages };
         let status = usher.wait()?;
         if !status.success() {
             return Err(broken(&format!("the demo process did not start: {status}")));
@@ -112,7 +112,7 @@ impl Stage {
         let end = Instant::now() + MOST;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            match self.said.recv_timeout(left) {
+            match self.messages.recv_timeout(left) {
                 Ok(StageMessage::Doing(text)) => cx.ui.status(text),
                 Ok(StageMessage::Done(played)) => return Ok(played),
                 Ok(StageMessage::Failed { error, hints }) => {
@@ -135,8 +135,8 @@ impl Stage {
 
     /// The directory is to stay.
     fn keep(&mut self) -> Result<(), CommandError> {
-        if let Some(told) = &mut self.told {
-            told.write_all(stage::KEEP)?;
+        if let Some(stdin) = &mut self.stdin {
+            stdin.write_all(stage::KEEP)?;
         }
         Ok(())
     }
@@ -144,10 +144,10 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        drop(self.told.take());
+        drop(self.stdin.take());
         let end = Instant::now() + CLEAR;
         while self
-            .said
+            .messages
             .recv_timeout(end.saturating_duration_since(Instant::now()))
             .is_ok()
         {}
@@ -165,9 +165,9 @@ fn check(rows: &[Row]) -> Result<(), CommandError> {
         .iter()
         .filter(|row| !row.right)
         .map(|row| {
-            let (commit, said) = (show::short(&row.commit), &row.kind);
+            let (commit, kind) = (show::short(&row.commit), &row.kind);
             format!(
-                "{commit} was made by {}, but Siglum reports {said}",
+                "{commit} was made by {}, but Siglum reports {kind}",
                 row.made_by
             )
         })

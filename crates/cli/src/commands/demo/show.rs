@@ -36,8 +36,8 @@ pub fn print(
     }
     if let Some(row) = telling(&shown.commits) {
         says("")?;
-        let asked = format!("$ siglum why {}", short(&row.commit));
-        says(&ui.paint(Style::Heading, asked))?;
+        let command = format!("$ siglum why {}", short(&row.commit));
+        says(&ui.paint(Style::Heading, command))?;
         ui.relay(why)?;
     }
     go_on(cx, sandbox, shown)

@@ -43,8 +43,8 @@ pub fn run(cx: &Cx, root: PathBuf, from: Option<i32>) -> Result<(), CommandError
     platform::detach();
     let sandbox = Sandbox::at(root);
     let company = Company::default();
-    let say = |said: &StageMessage| {
-        if let Ok(line) = serde_json::to_string(said) {
+    let say = |message: &StageMessage| {
+        if let Ok(line) = serde_json::to_string(message) {
             // A listener that is gone is noticed at standard input.
             let _ = cx.ui.line(line);
         }
@@ -58,10 +58,10 @@ pub fn run(cx: &Cx, root: PathBuf, from: Option<i32>) -> Result<(), CommandError
                 .and_then(|()| story::play(&sandbox, &company, obstacle(), &doing));
             say(&played.map_or_else(failed, StageMessage::Done));
         });
-        let mut told = Vec::new();
-        let _ = std::io::stdin().read_to_end(&mut told);
+        let mut input = Vec::new();
+        let _ = std::io::stdin().read_to_end(&mut input);
         company.disband();
-        told == KEEP
+        input == KEEP
     });
     if keep { Ok(()) } else { clear_up(&sandbox) }
 }
@@ -85,8 +85,8 @@ pub fn run_script(root: PathBuf) -> Result<(), CommandError> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Err(CommandError::failed(format!("the script failed: {said}")))
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(CommandError::failed(format!("the script failed: {stderr}")))
 }
 
 /// What keeps a person in this play from being told apart: an agent that is the first process of

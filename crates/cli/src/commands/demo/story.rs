@@ -17,8 +17,8 @@ use crate::error::CommandError;
 use crate::platform::{Lock, Pty};
 
 const README: &str = "# Shop\n\nA small shop.\n";
-const ASKED_A: &str = "Add up the cart, to the cent";
-const ASKED_B: &str = "Ten percent off above 100, and test the cart";
+const PROMPT_A: &str = "Add up the cart, to the cent";
+const PROMPT_B: &str = "Ten percent off above 100, and test the cart";
 const CART: &str = r#""""The cart."""
 
 
@@ -142,7 +142,7 @@ impl Play<'_> {
         let mut b = Agent::enter('B', self.sandbox, self.company)?;
         let open = [&a, &b].map(|agent| (agent.letter, agent.native.clone()));
         self.played.sessions = open.to_vec();
-        at_once(&mut a, &prompt(ASKED_A), &mut b, &prompt(ASKED_B))?;
+        at_once(&mut a, &prompt(PROMPT_A), &mut b, &prompt(PROMPT_B))?;
         let discount = write("shop/discount.py", DISCOUNT);
         at_once(&mut a, &write("shop/cart.py", CART), &mut b, &discount)?;
 

@@ -77,8 +77,8 @@ fn telemetry(cx: &Cx) -> Vec<Check> {
             }
         }
     };
-    let told = TELEMETRY.iter().filter(|spec| kept.has(spec));
-    told.map(check).collect()
+    let specs = TELEMETRY.iter().filter(|spec| kept.has(spec));
+    specs.map(check).collect()
 }
 
 fn off(cx: &Cx, repo: &Repo) -> Check {

@@ -271,11 +271,11 @@ const ASIDE: &[(Aside, &str, &str)] = &[
 /// How a spool stands.
 pub(super) fn spool(area: &'static str, place: &str, spool: &Spool) -> Check {
     let waiting = spool.len() as u64;
-    for (why, said, remedy) in ASIDE {
+    for (why, text, remedy) in ASIDE {
         let paths = spool.aside(*why);
         if !paths.is_empty() {
             let n = ui::counted(paths.len() as u64, "delivery is", "deliveries are");
-            return Check::problem(area, format!("{n} parked {place}: {said}"))
+            return Check::problem(area, format!("{n} parked {place}: {text}"))
                 .details(paths.iter().take(3).map(|path| Cx::tilde(path)))
                 .remedy(*remedy);
         }

@@ -205,12 +205,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Origin::Asked,
         &cx.person(),
     )?;
-    let told = heartbeat::show(ledger.as_mut(), &definition.name)?;
+    let overview = heartbeat::show(ledger.as_mut(), &definition.name)?;
     if cx.ui.json {
-        let heartbeat = HeartbeatJson::from(&told);
+        let heartbeat = HeartbeatJson::from(&overview);
         return cx.ui.json(SCHEMA, Json { heartbeat });
     }
-    let due = told
+    let due = overview
         .record
         .next_due
         .map_or_else(|| "when it is resumed".to_owned(), ui::when);

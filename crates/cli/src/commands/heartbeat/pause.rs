@@ -37,14 +37,14 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let told = |changed| match changed {
+    let message = |changed| match changed {
         true => format!("Paused heartbeat {}.", args.name),
         false => format!(
             "Heartbeat {} is already paused; nothing was changed.",
             args.name
         ),
     };
-    change(&args.name, Pause::Paused, SCHEMA, told, cx)
+    change(&args.name, Pause::Paused, SCHEMA, message, cx)
 }
 
 /// Pauses a heartbeat, or lets it go on, and tells whether that changed anything.
@@ -52,7 +52,7 @@ pub(super) fn change(
     name: &HeartbeatName,
     pause: Pause,
     schema: &'static str,
-    told: impl Fn(bool) -> String,
+    message: impl Fn(bool) -> String,
     cx: &Cx,
 ) -> Result<(), CommandError> {
     let mut ledger = store::open(cx)?;
@@ -64,6 +64,6 @@ pub(super) fn change(
         };
         return cx.ui.json(schema, answer);
     }
-    cx.ui.status(told(changed));
+    cx.ui.status(message(changed));
     Ok(())
 }

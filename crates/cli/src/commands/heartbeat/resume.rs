@@ -28,12 +28,12 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let told = |changed| match changed {
+    let message = |changed| match changed {
         true => format!("Resumed heartbeat {}.", args.name),
         false => format!(
             "Heartbeat {} is not paused; nothing was changed.",
             args.name
         ),
     };
-    change(&args.name, Pause::GoesOn, SCHEMA, told, cx)
+    change(&args.name, Pause::GoesOn, SCHEMA, message, cx)
 }

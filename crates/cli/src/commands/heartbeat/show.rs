@@ -42,16 +42,16 @@ pub struct Json {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut ledger = store::open(cx)?;
-    let told = heartbeat::show(ledger.as_mut(), &args.name)?;
+    let overview = heartbeat::show(ledger.as_mut(), &args.name)?;
     let ticks = heartbeat::ticks(ledger.as_mut(), &args.name, None, args.limit)?;
     if cx.ui.json {
         let answer = Json {
-            heartbeat: HeartbeatJson::from(&told),
+            heartbeat: HeartbeatJson::from(&overview),
             ticks: ticks.iter().map(TickJson::from).collect(),
         };
         return cx.ui.json(SCHEMA, answer);
     }
-    let due = match (told.record.paused_at, told.record.next_due) {
+    let due = match (overview.record.paused_at, overview.record.next_due) {
         (Some(at), _) => format!("is paused since {}", ui::when(at)),
         (None, Some(due)) => format!("is due {}", ui::when(due)),
         (None, None) => "is never due".to_owned(),
@@ -60,13 +60,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         "{} {due}",
         cx.ui.paint(Style::Id, args.name.as_str())
     ))?;
-    match &told.definition {
+    match &overview.definition {
         Ok(d) => cx
             .ui
             .line(format!("{} · {} · {}", d.agent, d.route, d.target.place()))?,
         Err(why) => cx.ui.warning(format!("it cannot run here: {why}")),
     }
-    for total in &told.totals {
+    for total in &overview.totals {
         let why = Some(&total.reason)
             .filter(|r| !r.is_empty())
             .map(|r| format!(" ({r})"));

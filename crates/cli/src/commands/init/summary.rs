@@ -31,7 +31,6 @@ pub(super) struct Summary<'a> {
 }
 
 impl Summary<'_> {
-    /// Prints it.
     pub(super) fn show(&self, cx: &Cx) -> Result<(), CommandError> {
         let width = cx.ui.width().min(100);
         cx.ui

@@ -133,7 +133,7 @@ impl Tools {
 
     fn search(&self, args: &args::Search) -> Result<Value, CommandError> {
         let cx = self.at(args.directory.as_deref())?;
-        let asked = search::Args {
+        let query = search::Args {
             words: vec![args.words.clone()],
             period: Period::default(),
             limit: within("limit", args.limit, 100)?,
@@ -141,7 +141,7 @@ impl Tools {
             agent: None,
             place: Where::here_alone(),
         };
-        enveloped(search::SCHEMA, search::answer(&asked, &cx)?)
+        enveloped(search::SCHEMA, search::answer(&query, &cx)?)
     }
 
     fn show(&self, args: &args::Show) -> Result<Value, CommandError> {
@@ -163,7 +163,7 @@ impl Tools {
             Some(text) => Some(self.session(&mut cx.settled()?.0, Some(text))?.to_string()),
             None => None,
         };
-        let asked = cost::Args {
+        let query = cost::Args {
             by: args.by.0,
             period: Period::default(),
             limit: within("limit", args.limit, 200)?,
@@ -174,7 +174,7 @@ impl Tools {
             place: Where::here_alone(),
             explain: false,
         };
-        enveloped(cost::SCHEMA, cost::answer(&asked, &cx)?)
+        enveloped(cost::SCHEMA, cost::answer(&query, &cx)?)
     }
 
     fn link(&self, args: &args::Link) -> Result<Value, CommandError> {
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_tool_takes_is_an_object_with_every_field_told() {
+    fn what_a_tool_takes_is_an_object_with_every_field_described() {
         let ui = crate::ui::Ui::new(crate::ui::Color::Never, true, true);
         let tools = Tools(Cx::new(ui, PathBuf::from("/"), Config::load(None))).tools();
         let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_arguments_is_said() {
+    fn what_is_wrong_with_arguments_is_reported() {
         let wrong = |value| error_text(&given::<args::Link>(value).unwrap_err());
         assert!(wrong(json!({})).contains("missing field `links`"));
         assert!(wrong(json!({"links": ["issue=1"], "x": 1})).contains("unknown field `x`"));

@@ -158,14 +158,14 @@ fn server_message(text: &str) -> String {
 
 /// What may help against a failure.
 fn hint(error: &OtlpError) -> Option<&'static str> {
-    let of_said = |said: &Refusal| match said {
-        said if said.is_about_credentials() => Some(
+    let refusal_hint = |refusal: &Refusal| match refusal {
+        refusal if refusal.is_about_credentials() => Some(
             "Check the credential: replace it with `siglum otel add`, the same name and `--header-file NAME=PATH`.",
         ),
-        said if said.is_about_the_address() => Some(
+        refusal if refusal.is_about_the_address() => Some(
             "Check the endpoint: over HTTP, /v1/traces is appended unless it already ends with it; gRPC has no path.",
         ),
-        said if said.is_about_the_form() => Some("Try another `--protocol`, or `--no-gzip`."),
+        refusal if refusal.is_about_the_form() => Some("Try another `--protocol`, or `--no-gzip`."),
         _ => None,
     };
     match error {
@@ -173,7 +173,9 @@ fn hint(error: &OtlpError) -> Option<&'static str> {
             Some("Check that the server runs, and the port: usually 4318 for HTTP, 4317 for gRPC.")
         }
         OtlpError::Busy { .. } => Some("The server is reachable but busy: try again later."),
-        OtlpError::TooLarge { said, .. } | OtlpError::Refused { said, .. } => of_said(said),
+        OtlpError::TooLarge { refusal, .. } | OtlpError::Refused { refusal, .. } => {
+            refusal_hint(refusal)
+        }
     }
 }
 

@@ -30,7 +30,6 @@ pub struct Standing {
 /// What a destination lacks beside receipts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Beside {
-    /// Statements.
     pub statements: u64,
     /// Repositories, sessions, checkpoints and commits that changed.
     pub documents: u64,

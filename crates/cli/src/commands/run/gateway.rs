@@ -83,8 +83,8 @@ impl Gateway {
         links: &[Stated],
     ) -> Result<(), CommandError> {
         let ledger = cx.open_ledger()?;
-        let said = session_request(cx, ledger.id(), session, agent, links);
-        match self.client.create_session(&said, &Tries(TRIES)) {
+        let request = session_request(cx, ledger.id(), session, agent, links);
+        match self.client.create_session(&request, &Tries(TRIES)) {
             Ok(answer) => self.token = token_of(&answer.body).or_else(|| self.token.take()),
             Err(error @ EgressError::Refused { .. }) => {
                 return Err(CommandError::failed(error)
@@ -108,10 +108,10 @@ impl Gateway {
             LaunchEnd::NotStarted { code } => json!({"outcome": "not_started", "code": code}),
             LaunchEnd::Lost | LaunchEnd::Expired => json!({"outcome": "lost"}),
         };
-        let told = self
+        let result = self
             .client
             .end_session(&session.to_string(), &end, &Tries(1));
-        if let Err(error) = told {
+        if let Err(error) = result {
             cx.ui
                 .warning(format!("cannot report the end of the session: {error}"));
         }
@@ -238,7 +238,7 @@ mod tests {
 
     /// A field that is forgotten here would never reach a gateway.
     #[test]
-    fn every_field_is_told() {
+    fn every_field_is_sent() {
         let value = |field: &str| match field {
             "label" => "a=b",
             "issue_number" | "pr_number" => "7",
@@ -249,14 +249,14 @@ mod tests {
             source: "flag".into(),
         };
         let stated: Vec<Stated> = FIELDS.iter().map(stated).collect();
-        let told = links_of(&stated);
+        let links = links_of(&stated);
         for field in FIELDS {
             let found = match *field {
-                "label" => &told["labels"]["a"],
-                other => &told[other],
+                "label" => &links["labels"]["a"],
+                other => &links[other],
             };
-            assert!(!found.is_null(), "{field}: {told}");
+            assert!(!found.is_null(), "{field}: {links}");
         }
-        assert_eq!(told["issue_number"], json!(7));
+        assert_eq!(links["issue_number"], json!(7));
     }
 }

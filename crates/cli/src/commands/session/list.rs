@@ -49,10 +49,10 @@ pub struct Args {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, here) = cx.settled()?;
-    let asked = args.place.listed(cx, &mut ledger, here)?;
+    let selected = args.place.listed(cx, &mut ledger, here)?;
     let filter = SessionFilter {
         id: None,
-        repositories: asked.clone(),
+        repositories: selected.clone(),
         agent: args.agent.clone(),
         since: args.period.since,
         until: args.period.until,
@@ -64,7 +64,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         },
         parent: None,
         links: args.facts.links(),
-        order: siglum_ledger::Order::Heard,
+        order: siglum_ledger::Order::LastActive,
     };
     let mut sessions = overview::sessions(&cx.world()?, &mut ledger, &filter)?;
     if args.open {
@@ -81,7 +81,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, Json { sessions, more });
     }
     if sessions.is_empty() {
-        return nothing(cx, &mut ledger, asked);
+        return nothing(cx, &mut ledger, selected);
     }
     cx.ui
         .table(&table(&sessions, &repositories, args.place.all))?;

@@ -214,12 +214,12 @@ fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
     }
     field(ui, "Children", children.join(", "))?;
     let subagents = history.view.subagents.len() as u64;
-    let told = if subagents == 0 {
+    let text = if subagents == 0 {
         String::new()
     } else {
         ui::count(subagents)
     };
-    field(ui, "Sub-agents", told)
+    field(ui, "Sub-agents", text)
 }
 
 /// One step of a turn.
@@ -295,8 +295,8 @@ impl Page<'_, '_> {
             TurnState::Unsealed | TurnState::Sealed => Style::Dim,
         };
         let cost = match cost(turn.view.tokens) {
-            told if told.is_empty() => told,
-            told => ui.paint(Style::Dim, format!("  {told}")),
+            text if text.is_empty() => text,
+            text => ui.paint(Style::Dim, format!("  {text}")),
         };
         ui.line(format!(
             "{}  {}  {}{cost}",
@@ -353,8 +353,8 @@ impl Page<'_, '_> {
             return Ok(());
         };
         // With all messages shown, the last words were among them.
-        let said = turn.view.messages.iter().any(|m| m.role == Role::Assistant);
-        if self.full && said {
+        let has_answer = turn.view.messages.iter().any(|m| m.role == Role::Assistant);
+        if self.full && has_answer {
             return Ok(());
         }
         self.marked("<", &text, LINES, None)
@@ -363,8 +363,8 @@ impl Page<'_, '_> {
     /// Messages and calls in the order of time.
     fn steps(&mut self, turn: &Turn) -> Result<(), CommandError> {
         let calls = turn.view.tools.iter();
-        let said = turn.view.messages.iter();
-        let mut steps: Vec<_> = said
+        let messages = turn.view.messages.iter();
+        let mut steps: Vec<_> = messages
             .map(|m| (Some(m.at), 0, Step::Message(m)))
             .chain(calls.map(|c| (c.started.or(c.ended), 1, Step::Call(c))))
             .collect();
@@ -427,11 +427,11 @@ impl Page<'_, '_> {
             Some(Outcome::Failed) => "failed",
             Some(Outcome::Denied) => "denied",
         };
-        let said = match &call.output {
+        let output = match &call.output {
             Some(output) => self.passages.text(output)?.unwrap_or_default(),
             None => String::new(),
         };
-        let first = said.lines().find(|l| !l.trim().is_empty());
+        let first = output.lines().find(|l| !l.trim().is_empty());
         Ok(match first {
             Some(line) => format!("  [{word}: {}]", ui::one_line(line, self.width() / 2)),
             None => format!("  [{word}]"),

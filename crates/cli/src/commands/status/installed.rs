@@ -143,7 +143,7 @@ pub fn print(cx: &Cx, installed: &Installed) -> Result<(), CommandError> {
     }
     ui.line("")?;
     let room = ui.width().saturating_sub(14).max(40);
-    let told = |text: &str, good: bool| {
+    let styled = |text: &str, good: bool| {
         let text = ui::one_line(text, room);
         if good {
             text
@@ -152,10 +152,10 @@ pub fn print(cx: &Cx, installed: &Installed) -> Result<(), CommandError> {
         }
     };
     if installed.on {
-        field(cx, "git", told(&git(installed), installed.git_sound()))?;
+        field(cx, "git", styled(&git(installed), installed.git_sound()))?;
     }
     for (agent, text, good) in &installed.agents {
-        field(cx, agent.title, told(text, *good))?;
+        field(cx, agent.title, styled(text, *good))?;
     }
     Ok(())
 }

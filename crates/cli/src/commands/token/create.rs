@@ -106,10 +106,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Scope::Session(session) => format!("for session {}", session.short()),
     };
     let until = super::until(token.expires_at);
-    let told = format!(
+    let message = format!(
         "Created token {} ({}) {what}; it {until}.",
         token.id.short(),
         token.name
     );
-    super::reveal(cx, &secret, &told)
+    super::reveal(cx, &secret, &message)
 }

@@ -90,13 +90,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let held = holds_until.map_or_else(String::new, |at| {
         format!(", which stays valid until {}", ui::when(at))
     });
-    let told = format!(
+    let message = format!(
         "Token {} replaces {}{held}; it {}.",
         token.id.short(),
         old.short(),
         super::until(token.expires_at)
     );
-    super::reveal(cx, &secret, &told)
+    super::reveal(cx, &secret, &message)
 }
 
 /// The end of something that lasts from `now` on as long as it lasted before.

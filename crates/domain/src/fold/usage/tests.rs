@@ -35,17 +35,17 @@ const fn cost_record(
 }
 
 fn log(records: &[CostRecord]) -> Vec<Entry> {
-    let entry = |(n, said): (u64, &CostRecord)| Entry {
+    let entry = |(n, record): (u64, &CostRecord)| Entry {
         id: ObservationId::from_uuid(uuid::Uuid::from_u128(u128::from(n))),
         sequence: n,
-        turn: said
+        turn: record
             .turn
             .map(|t| TurnId::from_uuid(uuid::Uuid::from_u128(t))),
         recorded_at: Timestamp::from_seconds(0),
         observation: Observation {
-            source: said.source,
+            source: record.source,
             key: format!("k{n}"),
-            event: event::message(said.message),
+            event: event::message(record.message),
             at: Timestamp::from_seconds(i64::try_from(n).unwrap()),
             turn: None,
             subagent: None,
@@ -54,10 +54,10 @@ fn log(records: &[CostRecord]) -> Vec<Entry> {
                 text: Body::Text(Redacted::from_stored(String::new())),
                 model: Some("m".to_owned()),
                 tokens: Some(Tokens {
-                    output: said.output,
+                    output: record.output,
                     ..Tokens::default()
                 }),
-                request: said.request.map(str::to_owned),
+                request: record.request.map(str::to_owned),
             },
         },
     };
@@ -74,12 +74,12 @@ fn check(
 ) {
     let entries = log(records);
     let usage = usage(&entries);
-    let told: Vec<(&str, u64)> = usage
+    let by_event: Vec<(&str, u64)> = usage
         .iter()
         .filter(|u| u.is_counted())
         .map(|u| (u.event.as_str(), u.tokens.output))
         .collect();
-    assert_eq!(told, counted);
+    assert_eq!(by_event, counted);
     let sum = |of: fn(&Usage) -> Records| {
         let mut sum = Records::default();
         usage.iter().for_each(|u| sum += of(u));
@@ -192,9 +192,9 @@ fn a_message_is_on_the_branch_that_was_seen_last_before_it() {
         };
         entries.push(seen);
     }
-    let told: Vec<_> = usage(&entries).into_iter().map(|u| u.branch).collect();
+    let branches: Vec<_> = usage(&entries).into_iter().map(|u| u.branch).collect();
     let named = |name: &str| Some(name.to_owned());
-    assert_eq!(told, [None, named("main"), None, named("next")]);
+    assert_eq!(branches, [None, named("main"), None, named("next")]);
 }
 
 fn record() -> impl Strategy<Value = CostRecord> {

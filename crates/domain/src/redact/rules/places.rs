@@ -12,7 +12,6 @@ const fn varied(least: Option<f32>, rule: Rule) -> Rule {
     }
 }
 
-/// The kinds of secrets.
 pub(super) const PLACES: &[Rule] = &[
     shaped(
         "telegram-address",

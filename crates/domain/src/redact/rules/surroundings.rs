@@ -16,7 +16,6 @@ const fn chosen(
     }
 }
 
-/// The kinds of secrets.
 pub(super) const SURROUNDINGS: &[Rule] = &[
     chosen(
         "curl-password",

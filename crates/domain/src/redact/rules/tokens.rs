@@ -5,7 +5,6 @@
 
 use super::{Rule, Shape, shaped, token};
 
-/// The tokens.
 pub(super) const TOKENS: &[Rule] = &[
     token(
         "siglum-token",

@@ -2,7 +2,6 @@
 
 use super::{Rule, Shape, shaped, token};
 
-/// The tokens.
 pub(super) const VENDORS: &[Rule] = &[
     token(
         "adafruit-key",

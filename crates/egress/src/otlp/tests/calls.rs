@@ -83,7 +83,7 @@ impl Service<http::Request<Body>> for Taker {
 /// A server on a thread of its own, until the test ends, and what it is asked.
 fn serve() -> (String, Receiver<Call>) {
     let (sender, calls) = channel();
-    let (told, address) = channel();
+    let (bound, address) = channel();
     thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -91,7 +91,7 @@ fn serve() -> (String, Receiver<Call>) {
             .unwrap();
         runtime.block_on(async move {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            told.send(listener.local_addr().unwrap()).unwrap();
+            bound.send(listener.local_addr().unwrap()).unwrap();
             Server::builder()
                 .add_service(Taker(sender))
                 .serve_with_incoming(TcpIncoming::from(listener))
@@ -120,10 +120,10 @@ fn a_call_carries_the_message_and_the_key() {
     assert!(!format!("{client:?}").contains(SECRET));
     // This server has no such service.
     let error = client.send(Signal::Logs, b"0 0 x").unwrap_err();
-    let OtlpError::Refused { said, .. } = error else {
+    let OtlpError::Refused { refusal, .. } = error else {
         panic!("{error:?}");
     };
-    assert!(said.is_about_the_address(), "{said:?}");
+    assert!(refusal.is_about_the_address(), "{refusal:?}");
 }
 
 #[test]

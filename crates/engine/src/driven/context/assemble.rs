@@ -21,10 +21,7 @@ pub enum During {
     /// Between the calls of a turn.
     ToolLoop,
     /// Before the result of a tool, of so many tokens, is taken into the turn.
-    ToolResult {
-        /// How many.
-        tokens: u64,
-    },
+    ToolResult { tokens: u64 },
 }
 
 /// What a run wants to read.
@@ -32,13 +29,9 @@ pub enum During {
 pub struct Assemble {
     /// How many tokens it may have, the prompt among them.
     pub budget: u64,
-    /// The prompt of the turn.
     pub prompt: Option<String>,
-    /// When the call is made.
     pub during: During,
-    /// Whether what heartbeats said is wanted.
     pub heartbeats: Heartbeats,
-    /// What becomes of a gap that is known.
     pub gaps: Gaps,
 }
 
@@ -106,7 +99,7 @@ pub fn assemble(
             .map_or(0, |record| record.sealed);
         let open = match ask.during {
             During::BeforePrompt => Vec::new(),
-            _ => said_now(tx, &context)?,
+            _ => open_turn_messages(tx, &context)?,
         };
         let seen = view(
             tx,
@@ -124,7 +117,7 @@ pub fn assemble(
 }
 
 /// What was said in the turn that is open.
-fn said_now(
+fn open_turn_messages(
     tx: &mut dyn Transaction,
     context: &siglum_ledger::ContextRecord,
 ) -> Result<Vec<Seen>, ContextError> {

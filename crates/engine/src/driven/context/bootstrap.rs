@@ -33,9 +33,7 @@ pub struct Bootstrap {
 /// How a context stands when a run begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bootstrapped {
-    /// The session that it is kept in.
     pub session: SessionId,
-    /// Why it came to be.
     pub cause: Cause,
     /// What it has of the one that it came from.
     pub inherit: Inherit,
@@ -87,7 +85,6 @@ pub struct Ran {
     pub turn: Option<TurnKey>,
     /// How, in a stable word of the host.
     pub outcome: String,
-    /// What its turn was.
     pub kind: ContextTurnKind,
 }
 

@@ -35,9 +35,7 @@ const CONFLICT: &str = "context.conflict";
 /// A part of a host's own order, from its first position to its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Positions {
-    /// The first.
     pub first: u64,
-    /// The last.
     pub last: u64,
 }
 
@@ -48,7 +46,6 @@ pub struct Ingest {
     pub key: TurnKey,
     /// The place of the message in the turn, from 0.
     pub place: usize,
-    /// The message.
     pub message: Message,
 }
 
@@ -61,7 +58,6 @@ pub struct Commit {
     pub positions: Option<Positions>,
     /// All messages of the turn, also those that were handed over before.
     pub messages: Vec<Message>,
-    /// What the turn is.
     pub kind: ContextTurnKind,
     /// The host's own digest of what it hands over.
     pub digest: Option<String>,
@@ -92,7 +88,6 @@ impl Commit {
 pub struct Compact {
     /// The same on each try.
     pub key: TurnKey,
-    /// The summary.
     pub summary: String,
     /// Why, in the host's own word.
     pub trigger: String,
@@ -105,11 +100,9 @@ pub struct Compact {
 pub enum Committed {
     /// It is stored.
     Done(Receipt),
-    /// It had been stored before.
     Duplicate(Receipt),
     /// Turns before it are missing, so that nothing was stored but the gap.
     Behind {
-        /// The position that was expected.
         expected: u64,
     },
 }
@@ -249,7 +242,7 @@ pub fn ingest(
     ask: &Ingest,
 ) -> Outcome<()> {
     let hand = Hand::new(here, ledger, by);
-    let said = events(
+    let observed = events(
         here.redactor,
         &ask.key,
         &[(ask.place, &ask.message)],
@@ -259,7 +252,7 @@ pub fn ingest(
         let context = hand.open(tx, keys)?;
         let (hold, head) = hand.hold(tx, keys, &context, (&ask.key, None))?;
         let mut joined = Joined::new(tx, hand.home, hand.secret);
-        turn::open(here, &mut joined, hold, head, ask.key.as_str(), &said)?;
+        turn::open(here, &mut joined, hold, head, ask.key.as_str(), &observed)?;
         Ok(())
     })
 }
@@ -311,7 +304,7 @@ pub fn compact(
     by: &str,
     ask: &Compact,
 ) -> Outcome<Committed> {
-    let said = vec![summary(
+    let observed = vec![summary(
         here.redactor,
         &ask.key,
         (&ask.trigger, &ask.summary),
@@ -321,7 +314,7 @@ pub fn compact(
         kind: ContextTurnKind::Compaction { keep: ask.keep },
         ..Commit::new(ask.key.clone(), Vec::new())
     };
-    write(here, ledger, keys, by, &commit, &said, Into::Next)
+    write(here, ledger, keys, by, &commit, &observed, Into::Next)
 }
 
 /// Where a turn comes into the order of its host.
@@ -329,7 +322,6 @@ pub fn compact(
 enum Into {
     /// Behind the last one.
     Next,
-    /// Into a gap.
     Gap,
 }
 
@@ -346,13 +338,13 @@ fn store(
     }
     let now = here.now();
     let messages: Vec<(usize, &Message)> = ask.messages.iter().enumerate().collect();
-    let mut said = events(here.redactor, &ask.key, &messages, now);
-    said.push(stop(&ask.key, now));
+    let mut observed = events(here.redactor, &ask.key, &messages, now);
+    observed.push(stop(&ask.key, now));
     let traced = ask
         .traced
         .map(|parent| turn::Event::traced(ask.key.as_str(), parent));
-    said.extend(traced.map(|event| event.observed(now)));
-    write(here, ledger, keys, by, ask, &said, into)
+    observed.extend(traced.map(|event| event.observed(now)));
+    write(here, ledger, keys, by, ask, &observed, into)
 }
 
 fn write(
@@ -361,14 +353,14 @@ fn write(
     keys: &Keys,
     by: &str,
     ask: &Commit,
-    said: &[Observation],
+    observed: &[Observation],
     into: Into,
 ) -> Outcome<Committed> {
     let hand = Hand::new(here, ledger, by);
     let mut tries = 0;
     loop {
         let done = attempt(ledger, Durability::Disk, |tx| {
-            one(&hand, tx, keys, ask, said, into)
+            one(&hand, tx, keys, ask, observed, into)
         });
         match done {
             // Its key tells whether the write that was cut off is stored.
@@ -409,7 +401,7 @@ fn one(
     tx: &mut dyn Transaction,
     keys: &Keys,
     ask: &Commit,
-    said: &[Observation],
+    observed: &[Observation],
     into: Into,
 ) -> Outcome<Committed> {
     let context = belongs(tx, keys)?;
@@ -424,7 +416,7 @@ fn one(
             session: context.session,
             epoch: 0,
         };
-        let done = turn::commit(hand.here, &mut joined(tx), hold, 0, key, said);
+        let done = turn::commit(hand.here, &mut joined(tx), hold, 0, key, observed);
         let done = done.map_err(|error| conflict(keys, error))?;
         return Ok(Committed::Duplicate(done.receipt));
     }
@@ -436,13 +428,13 @@ fn one(
         // An overflow is met in the middle of a turn.
         ContextTurnKind::Compaction { .. } => {
             let (hold, head) = hand.hold_before(tx, keys, &context)?;
-            let done = turn::commit_before(hand.here, &mut joined(tx), hold, head, key, said);
+            let done = turn::commit_before(hand.here, &mut joined(tx), hold, head, key, observed);
             (hold, done)
         }
         _ => {
             let of = (&ask.key, ask.recovers.as_ref());
             let (hold, head) = hand.hold(tx, keys, &context, of)?;
-            let done = turn::commit(hand.here, &mut joined(tx), hold, head, key, said);
+            let done = turn::commit(hand.here, &mut joined(tx), hold, head, key, observed);
             (hold, done)
         }
     };

@@ -11,16 +11,13 @@ use crate::driven::turn::TurnError;
 /// Why a call about a context was refused, or failed. Nothing was written then.
 #[derive(Debug, thiserror::Error)]
 pub enum ContextError {
-    /// There is no such route.
     #[error("no route `{0}`")]
     NoRoute(RouteKey),
-    /// There is no such context.
     #[error("no context `{0}`")]
     NoContext(ContextKey),
     /// The keys do not belong together.
     #[error("context `{context}` belongs to route `{of}`, not to `{route}`")]
     Mismatch {
-        /// The context.
         context: ContextKey,
         /// Its route.
         of: RouteKey,
@@ -30,7 +27,6 @@ pub enum ContextError {
     /// Another context took its place, or it came to its end.
     #[error("context `{context}` has ended: the route continues in {current}")]
     Ended {
-        /// Which.
         context: ContextKey,
         /// The one that took its place, in words.
         current: String,
@@ -40,19 +36,13 @@ pub enum ContextError {
         "context `{context}` lacks positions {first} to {last}: {reason}; backfill them or accept the gap"
     )]
     Gap {
-        /// Which.
         context: ContextKey,
-        /// The first position.
         first: u64,
-        /// The last position.
         last: u64,
-        /// Why.
         reason: String,
     },
-    /// The context has no such turn.
     #[error("turn `{turn}` is not committed in context `{context}`")]
     NoTurn {
-        /// The context.
         context: ContextKey,
         /// The key of the turn.
         turn: String,
@@ -62,7 +52,6 @@ pub enum ContextError {
     Conflict {
         /// The context, or the route of a run.
         context: String,
-        /// The key.
         key: String,
     },
     /// The conversation is that of another session.
@@ -70,19 +59,12 @@ pub enum ContextError {
         "conversation: `{conversation}` is session {session}, which does not belong to this route"
     )]
     Taken {
-        /// The conversation.
         conversation: ConversationId,
-        /// Its session.
         session: SessionId,
     },
     /// Something that was given breaks a rule.
     #[error("{field}: {rule}")]
-    Invalid {
-        /// The field.
-        field: &'static str,
-        /// The rule.
-        rule: String,
-    },
+    Invalid { field: &'static str, rule: String },
     /// The session that the context is kept in refused.
     #[error(transparent)]
     Turn(#[from] TurnError),

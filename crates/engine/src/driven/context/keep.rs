@@ -22,7 +22,6 @@ type Outcome<T> = Result<T, ContextError>;
 pub(super) struct New {
     /// Its key, where it is not made here.
     pub(super) key: Option<ContextKey>,
-    /// Why.
     pub(super) cause: Cause,
     /// What it has of the one that it comes from.
     pub(super) inherit: Inherit,

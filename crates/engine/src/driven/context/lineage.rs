@@ -54,15 +54,12 @@ pub fn lineage(ledger: &mut dyn Ledger, keys: &Keys) -> Outcome<Lineage> {
 /// Entries that are seen from a context for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Where they stand.
     pub origin: Origin,
-    /// In which session.
     pub session: SessionId,
     /// The sequence of the first of them.
     pub first: u64,
     /// The sequence of the last of them.
     pub last: u64,
-    /// How many messages they are.
     pub messages: usize,
     /// Why they are seen, in words.
     pub why: String,
@@ -71,7 +68,6 @@ pub struct Part {
 /// Why a run sees what it sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
-    /// The context.
     pub context: ContextRecord,
     /// What is seen, in order.
     pub parts: Vec<Part>,
@@ -142,7 +138,6 @@ fn why(context: &ContextRecord, origin: &Origin) -> String {
 /// A route with the last of its contexts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteShown {
-    /// The route.
     pub route: RouteRecord,
     /// Its contexts, newest first; the last hundred.
     pub contexts: Vec<ContextRecord>,

@@ -10,7 +10,6 @@ use siglum_domain::{Timestamp, TurnKey};
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What it says.
     pub spoken: Spoken,
     /// When; without this, when it is handed over.
     pub at: Option<Timestamp>,
@@ -20,42 +19,27 @@ pub struct Message {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Spoken {
     /// Somebody asks.
-    User {
-        /// The text.
-        text: String,
-    },
+    User { text: String },
     /// The host says something in nobody's name.
-    System {
-        /// The text.
-        text: String,
-    },
+    System { text: String },
     /// The agent answers.
     Assistant {
-        /// The text.
         text: String,
-        /// The model that wrote it.
         model: Option<String>,
-        /// What it cost.
         tokens: Option<Tokens>,
     },
     /// A tool is called.
     Call {
-        /// The call.
         id: String,
-        /// The tool.
         tool: String,
-        /// What it is given.
         input: String,
     },
     /// A tool returned.
     Result {
         /// The call.
         id: String,
-        /// The tool.
         tool: String,
-        /// What it said.
         output: String,
-        /// How it ended.
         outcome: Outcome,
     },
 }

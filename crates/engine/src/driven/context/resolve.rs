@@ -23,7 +23,6 @@ use crate::identity::links::{Change, LINKS_MOST};
 pub struct Resolve {
     /// Where its answers go.
     pub route: RouteKey,
-    /// What it wants to see.
     pub want: Want,
     /// The product that does the work.
     pub agent: AgentName,
@@ -35,9 +34,7 @@ pub struct Resolve {
     pub anchors: Vec<(String, String)>,
     /// The next position in the host's own order, where it counts.
     pub next: Option<u64>,
-    /// What is attached to the session.
     pub links: Vec<Link>,
-    /// The directory it works in.
     pub cwd: Option<String>,
     /// Who runs it.
     pub by: String,
@@ -91,18 +88,11 @@ pub enum Want {
     },
     /// Another context in the place of the one that the route has, because of a reset, a silence, a recovery or an
     /// import.
-    Another {
-        /// Why.
-        cause: Cause,
-    },
+    Another { cause: Cause },
     /// The context that the route has, as it was at an earlier place, from which it goes on.
-    Rewound {
-        /// Where.
-        to: Anchor,
-    },
+    Rewound { to: Anchor },
     /// The context of another route, from which this one goes on.
     Forked {
-        /// Which.
         from: Keys,
         /// Where; without this, at its end.
         at: Option<Anchor>,
@@ -149,17 +139,13 @@ pub enum Was {
 pub struct Resolved {
     /// Both keys, which go with every other call.
     pub keys: Keys,
-    /// The session that the context is kept in.
     pub session: SessionId,
     /// What the outside world calls the conversation.
     pub conversation: ConversationId,
-    /// Why the context came to be.
     pub cause: Cause,
     /// What it has of the one that it came from.
     pub inherit: Inherit,
-    /// The one that it came from.
     pub parent: Option<ContextKey>,
-    /// Whether it was there.
     pub was: Was,
 }
 

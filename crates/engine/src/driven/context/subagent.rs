@@ -40,9 +40,7 @@ fn content(parent: &Keys, ask: &PrepareSubagent) -> String {
 /// How a sub-agent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubagentEnd {
-    /// It came to its end.
     Done,
-    /// It failed.
     Failed,
     /// It was never started: nothing of it stays.
     NeverStarted,

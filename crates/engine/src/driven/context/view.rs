@@ -26,7 +26,6 @@ pub enum Origin {
     Own,
     /// In another one, from which this one has it.
     Inherited {
-        /// Which.
         from: ContextKey,
     },
     /// It is what is left of what was said before.
@@ -34,26 +33,20 @@ pub enum Origin {
         /// The context that was compacted.
         of: ContextKey,
     },
-    /// In the turn that is open.
     Open,
 }
 
 /// One message as it is seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// What it says.
     pub spoken: Spoken,
-    /// Where it stands.
     pub origin: Origin,
     /// The session in whose log it stands.
     pub session: SessionId,
     /// Its place there; 0 in a turn that is open.
     pub sequence: u64,
-    /// Its turn.
     pub turn: Option<TurnId>,
-    /// When it was said.
     pub at: Timestamp,
-    /// What its turn is.
     pub kind: ContextTurnKind,
 }
 
@@ -86,13 +79,10 @@ pub enum Gaps {
 /// What to look for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look {
-    /// Whether what heartbeats said is seen.
     pub(super) heartbeats: Heartbeats,
-    /// What becomes of gaps.
     pub(super) gaps: Gaps,
     /// Whether what was compacted is seen, too.
     pub(super) past: Past,
-    /// How much of the end is wanted.
     pub(super) most: Most,
 }
 
@@ -108,9 +98,7 @@ pub(super) enum Past {
 /// How much of the end is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Most {
-    /// Everything.
     All,
-    /// So many messages.
     Messages(usize),
     /// What has so many tokens, as they are estimated, or a little more.
     Tokens(u64),

@@ -40,7 +40,6 @@ pub enum Isolation {
 /// What is said when the agent wants to be allowed something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// It is refused.
     Refuse,
     /// It is allowed, each time.
     Allow,
@@ -51,7 +50,6 @@ pub enum Permission {
 /// What the agent is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Prompt {
-    /// This.
     Text(String),
     /// What this file in its directory holds at each tick.
     File(String),
@@ -60,11 +58,9 @@ pub enum Prompt {
 /// Where answers go. It comes from the definition, never from whoever wrote last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// Nowhere.
     Nowhere,
     /// Into the log of the gateway.
     Log,
-    /// To an address.
     Webhook(Address),
     /// To a program, which the operator's configuration names.
     Command,
@@ -99,9 +95,7 @@ impl Target {
 /// How much a tick may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickLimits {
-    /// Time.
     pub wall: Duration,
-    /// Tokens.
     pub tokens: Option<u64>,
     /// Money, in billionths of a dollar.
     pub nano_usd: Option<u64>,
@@ -110,35 +104,25 @@ pub struct TickLimits {
 /// A heartbeat that keeps to the rules.
 #[derive(Debug, Clone)]
 pub struct Definition {
-    /// What people call it.
     pub name: HeartbeatName,
-    /// When it is due.
     pub schedule: Schedule,
     /// Where its answers, its liveness and its name belong.
     pub route: RouteKey,
-    /// The agent that is run.
     pub agent: AgentName,
-    /// Whether ticks share a context.
     pub isolation: Isolation,
-    /// What the agent is told.
     pub prompt: Prompt,
-    /// Where it works.
     pub cwd: Option<String>,
-    /// Its model.
     pub model: Option<String>,
     /// What is said when the agent wants to be allowed something.
     pub permission: Permission,
     /// Links of each tick's session.
     pub links: Vec<Link>,
-    /// Where answers go.
     pub target: Target,
     /// What the webhook or the command takes.
     pub takes: Option<Takes>,
     /// An answer that is only this is not delivered.
     pub acknowledge: String,
-    /// How much a tick may use.
     pub limits: TickLimits,
-    /// How long ticks are kept.
     pub keep: Duration,
     /// As it was written.
     pub form: Form,

@@ -29,7 +29,6 @@ const TAKEN: usize = 8;
 pub struct Parcel {
     /// Its name, the same each time that it is tried: a receiver can tell doubles by it.
     pub id: String,
-    /// Of which tick.
     pub tick: TickRecord,
     /// To where: what the heartbeat says now.
     pub target: Target,

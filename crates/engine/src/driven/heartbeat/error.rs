@@ -21,20 +21,15 @@ pub enum HeartbeatError {
     /// A tick of it has not ended.
     #[error("the tick of {heartbeat} at {due} is still running")]
     StillRunning {
-        /// Of which heartbeat.
         heartbeat: HeartbeatName,
-        /// When it was due.
         due: Timestamp,
     },
     /// Somebody else has the tick: it was taken for lost.
     #[error("the lease of the tick of {heartbeat} at {due} is lost")]
     Lost {
-        /// Of which heartbeat.
         heartbeat: HeartbeatName,
-        /// When it was due.
         due: Timestamp,
     },
-    /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }

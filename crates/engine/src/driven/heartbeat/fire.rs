@@ -34,18 +34,14 @@ const OWED_MOST: usize = 256 << 10;
 /// A tick that this process is to run.
 #[derive(Debug, Clone)]
 pub struct Claimed {
-    /// The tick.
     pub tick: TickRecord,
-    /// What is run.
     pub definition: Definition,
 }
 
 /// Which tick, and who holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// Of which heartbeat.
     pub heartbeat: HeartbeatName,
-    /// When it was due.
     pub due: Timestamp,
     /// Who runs it.
     pub by: String,
@@ -82,12 +78,9 @@ pub fn tick_turn(heartbeat: &HeartbeatName, due: Timestamp) -> TurnKey {
 /// How a tick ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// The agent answered.
     Answered {
-        /// What it said.
         text: String,
     },
-    /// It was not run.
     Skipped(Skip),
     /// It ran into an error, or into a limit.
     Failed {
@@ -99,7 +92,6 @@ pub enum Ended {
 /// What a tick used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
-    /// Tokens.
     pub tokens: u64,
     /// What they cost, in billionths of a dollar.
     pub nano_usd: u64,

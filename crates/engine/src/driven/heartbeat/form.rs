@@ -83,9 +83,7 @@ pub struct Form {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {rule}")]
 pub struct FormError {
-    /// The field.
     pub field: String,
-    /// The rule that it breaks.
     pub rule: String,
 }
 

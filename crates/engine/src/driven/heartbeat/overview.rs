@@ -12,11 +12,9 @@ use super::{Definition, HeartbeatError};
 /// One heartbeat, as it is.
 #[derive(Debug, Clone)]
 pub struct Overview {
-    /// What is kept of it.
     pub record: HeartbeatRecord,
     /// What it is; else why that cannot be told here.
     pub definition: Result<Definition, String>,
-    /// Its last tick.
     pub last: Option<TickRecord>,
     /// What all its ticks came to, also those that are not kept.
     pub totals: Vec<TickTotal>,

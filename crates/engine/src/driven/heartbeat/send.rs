@@ -85,11 +85,11 @@ pub fn to_session(
     );
     let found = context::resolve(here, ledger, policy, &ask).map_err(|e| later(&e))?;
     let text = format!("Heartbeat {}: {}", parcel.tick.heartbeat, parcel.text);
-    let said = Message {
+    let message = Message {
         spoken: Spoken::System { text },
         at: Some(parcel.tick.fired_at),
     };
-    let turn = Commit::new(key, vec![said]);
+    let turn = Commit::new(key, vec![message]);
     context::commit(here, ledger, &found.keys, BY, &turn)
         .map(drop)
         .map_err(|e| later(&e))

@@ -22,7 +22,6 @@ pub const SWEPT_MOST: u64 = 1_000;
 /// What one sweep let go.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Ticks.
     pub ticks: u64,
     /// Sessions, with their contexts.
     pub sessions: u64,

@@ -90,9 +90,9 @@ impl Driver {
         here: &Here<'_>,
         ledger: &mut dyn Ledger,
         key: &str,
-        said: &[Observation],
+        observations: &[Observation],
     ) -> Result<Option<Receipt>, TurnError> {
-        match open(here, ledger, self.hold, self.committed, key, said)? {
+        match open(here, ledger, self.hold, self.committed, key, observations)? {
             Opened::Turn(turn) => {
                 self.open = Some(turn);
                 Ok(None)
@@ -109,9 +109,9 @@ impl Driver {
         &self,
         here: &Here<'_>,
         ledger: &mut dyn Ledger,
-        said: &[Observation],
+        observations: &[Observation],
     ) -> Result<(), TurnError> {
-        append(here, ledger, self.hold, self.open_key(), said)
+        append(here, ledger, self.hold, self.open_key(), observations)
     }
 
     /// As [`commit`].
@@ -123,9 +123,9 @@ impl Driver {
         here: &Here<'_>,
         ledger: &mut dyn Ledger,
         key: &str,
-        said: &[Observation],
+        observations: &[Observation],
     ) -> Result<Committed, TurnError> {
-        let done = commit(here, ledger, self.hold, self.committed, key, said)
+        let done = commit(here, ledger, self.hold, self.committed, key, observations)
             .map_err(|error| self.doubted(key, error))?;
         self.committed = self.committed.max(done.receipt.last);
         self.open = None;

@@ -17,32 +17,19 @@ pub enum Fate {
 /// Why a turn was refused, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TurnError {
-    /// There is no such session.
     #[error("no session {0}")]
     NoSession(SessionId),
     /// The session runs by itself, and we only watch.
     #[error("session {0} is observed, not driven: only its agent writes to it")]
     NotDriven(SessionId),
-    /// The session was archived.
     #[error("session {session} was archived at {at} and is read-only")]
-    Archived {
-        /// Which.
-        session: SessionId,
-        /// When.
-        at: Timestamp,
-    },
+    Archived { session: SessionId, at: Timestamp },
     /// Another ledger is the home of the session.
     #[error("session {session} is a replica: only its home {home} writes to it")]
-    Replica {
-        /// Which.
-        session: SessionId,
-        /// Its home.
-        home: LedgerId,
-    },
+    Replica { session: SessionId, home: LedgerId },
     /// What is stored of the session is damaged.
     #[error("session {session} is quarantined: {reason}; it is read-only")]
     Quarantined {
-        /// Which.
         session: SessionId,
         /// What is damaged.
         reason: String,
@@ -50,9 +37,7 @@ pub enum TurnError {
     /// Somebody else drives the session.
     #[error("session {session} is driven by {holder} until {until}")]
     Leased {
-        /// Which.
         session: SessionId,
-        /// By whom.
         holder: String,
         /// Until when, unless it is prolonged.
         until: Timestamp,
@@ -62,17 +47,14 @@ pub enum TurnError {
         "the lease of session {session} was taken over: its epoch {epoch} is older than {newest}"
     )]
     Fenced {
-        /// Which.
         session: SessionId,
         /// The epoch of the caller.
         epoch: u64,
-        /// The newest epoch.
         newest: u64,
     },
     /// The log does not end where the driver thinks.
     #[error("session {session} is committed up to {committed}, not {expected}")]
     Stale {
-        /// Which.
         session: SessionId,
         /// Where the driver thinks that it ends.
         expected: u64,
@@ -82,9 +64,7 @@ pub enum TurnError {
     /// The key is that of another turn.
     #[error("`{key}` was used with different content in session {session}: receipt {receipt}")]
     Conflict {
-        /// Which session.
         session: SessionId,
-        /// The key.
         key: String,
         /// The digest of the receipt that has it; empty for an event of a turn that is open.
         receipt: String,
@@ -92,7 +72,6 @@ pub enum TurnError {
     /// Another turn is open, or none.
     #[error("the open turn of session {session} is not `{key}`: {open}")]
     NotOpen {
-        /// Which session.
         session: SessionId,
         /// The turn that was meant.
         key: String,
@@ -103,27 +82,13 @@ pub enum TurnError {
     #[error(
         "session {session} waits for a decision: {why}; `siglum session recover` shows the options"
     )]
-    Held {
-        /// Which session.
-        session: SessionId,
-        /// Why.
-        why: String,
-    },
+    Held { session: SessionId, why: String },
     /// Two events of one write have one key.
     #[error("event key: `{key}` is used twice")]
-    Twice {
-        /// The key.
-        key: String,
-    },
+    Twice { key: String },
     /// Something that was given breaks a rule.
     #[error("{field}: {rule}")]
-    Invalid {
-        /// The field.
-        field: &'static str,
-        /// The rule.
-        rule: String,
-    },
-    /// The store.
+    Invalid { field: &'static str, rule: String },
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }

@@ -50,7 +50,6 @@ pub struct Hold {
 /// What a driver gets with its lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leased {
-    /// The right to write.
     pub hold: Hold,
     /// The last committed sequence.
     pub committed: u64,

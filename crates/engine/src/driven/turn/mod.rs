@@ -39,7 +39,6 @@ pub const EVENT_BYTES_MOST: usize = 4 << 20;
 /// The most bytes of all events of one turn.
 pub const TURN_BYTES_MOST: usize = 64 << 20;
 
-/// A driven session.
 fn driven(tx: &mut dyn Transaction, session: SessionId) -> Result<SessionRecord, TurnError> {
     let record = tx.session(session)?.ok_or(TurnError::NoSession(session))?;
     match record.mode {

@@ -40,7 +40,6 @@ pub enum Decision {
     Done,
     /// The calls without a result failed: the turn is kept.
     Failed,
-    /// The turn is dropped.
     Discard,
 }
 
@@ -57,11 +56,9 @@ impl Decision {
 /// A turn that nobody drives and that is not settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// The turn.
     pub turn: OpenTurn,
     /// What was said in it, as far as it can be read.
-    pub said: Vec<Observation>,
-    /// What is left of it.
+    pub observations: Vec<Observation>,
     pub tail: Tail,
     /// Who drives the session, while somebody does.
     pub driver: Option<(String, Timestamp)>,
@@ -334,7 +331,7 @@ pub fn held(
         all.push(read(ledger, |tx| {
             let rows = tx.pending(turn.session)?;
             let entries = rows.iter().map(|row| row.entry(0, turn.id));
-            let said: Vec<Observation> = entries.flatten().map(|e| e.observation).collect();
+            let events: Vec<Observation> = entries.flatten().map(|e| e.observation).collect();
             let at = tx.clock(here.now())?;
             let lease = tx.lease(turn.session)?.filter(|l| l.expires_at > at);
             let living = lease.filter(|lease| {
@@ -343,8 +340,8 @@ pub fn held(
             });
             Ok(Held {
                 turn: turn.clone(),
-                tail: tail(&said),
-                said,
+                tail: tail(&events),
+                observations: events,
                 driver: living.map(|l| (Holder::read(&l.holder).name, l.expires_at)),
             })
         })?);

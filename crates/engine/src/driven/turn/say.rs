@@ -25,7 +25,6 @@ const ASK_AGAIN: usize = 3;
 /// What opening a turn gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Opened {
-    /// The turn is open.
     Turn(OpenTurn),
     /// A turn of this key was committed before.
     Committed(Receipt),
@@ -34,7 +33,6 @@ pub enum Opened {
 /// A turn that is in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Committed {
-    /// Its receipt.
     pub receipt: Receipt,
     /// Whether it had been committed before.
     pub already: bool,
@@ -50,10 +48,10 @@ pub fn open(
     hold: Hold,
     expected: u64,
     turn_key: &str,
-    said: &[Observation],
+    observations: &[Observation],
 ) -> Result<Opened, TurnError> {
     key("key", turn_key)?;
-    let said = check(said)?;
+    let events = check(observations)?;
     attempt(ledger, Durability::Process, |tx| {
         fence(tx, hold)?;
         let session = hold.session;
@@ -78,7 +76,7 @@ pub fn open(
                 turn
             }
         };
-        add(here, tx, session, &said)?;
+        add(here, tx, session, &events)?;
         Ok(Opened::Turn(turn))
     })
 }
@@ -93,14 +91,14 @@ pub fn append(
     ledger: &mut dyn Ledger,
     hold: Hold,
     turn_key: &str,
-    said: &[Observation],
+    observations: &[Observation],
 ) -> Result<(), TurnError> {
-    let said = check(said)?;
+    let events = check(observations)?;
     attempt(ledger, Durability::Process, |tx| {
         fence(tx, hold)?;
         writable(tx, hold.session)?;
         opened(tx, hold, turn_key)?;
-        add(here, tx, hold.session, &said)
+        add(here, tx, hold.session, &events)
     })
 }
 
@@ -116,8 +114,9 @@ pub fn abort(ledger: &mut dyn Ledger, hold: Hold, turn_key: &str) -> Result<(), 
     })
 }
 
-/// Commits a turn: what waits in it, if it was opened, and `said` behind that. In one transaction it comes into the
-/// log, is sealed, and is due at every projection. The same key with the same `said` gives the same receipt again.
+/// Commits a turn: what waits in it, if it was opened, and `observations` behind that. In one transaction it comes into
+/// the log, is sealed, and is due at every projection. The same key with the same `observations` gives the same receipt
+/// again.
 ///
 /// # Errors
 /// [`TurnError::Fenced`], [`TurnError::Stale`], [`TurnError::Conflict`] and the others: nothing was written, unless
@@ -128,7 +127,7 @@ pub fn commit(
     hold: Hold,
     expected: u64,
     turn_key: &str,
-    said: &[Observation],
+    observations: &[Observation],
 ) -> Result<Committed, TurnError> {
     commit_as(
         here,
@@ -136,7 +135,7 @@ pub fn commit(
         hold,
         (expected, Standing::Ends),
         turn_key,
-        said,
+        observations,
     )
 }
 
@@ -150,7 +149,7 @@ pub(crate) fn commit_before(
     hold: Hold,
     expected: u64,
     turn_key: &str,
-    said: &[Observation],
+    observations: &[Observation],
 ) -> Result<Committed, TurnError> {
     commit_as(
         here,
@@ -158,7 +157,7 @@ pub(crate) fn commit_before(
         hold,
         (expected, Standing::Goes),
         turn_key,
-        said,
+        observations,
     )
 }
 
@@ -177,16 +176,16 @@ fn commit_as(
     hold: Hold,
     at: (u64, Standing),
     turn_key: &str,
-    said: &[Observation],
+    observations: &[Observation],
 ) -> Result<Committed, TurnError> {
     key("key", turn_key)?;
-    let said = check(said)?;
-    let content = content(&ledger.key(), &said);
+    let events = check(observations)?;
+    let content = content(&ledger.key(), &events);
     let mut tries = 0;
     loop {
         let done = attempt(ledger, Durability::Disk, |tx| {
             fence_or_known(tx, hold, turn_key, &content)?
-                .map_or_else(|| seal(here, tx, hold, at, turn_key, &said, &content), Ok)
+                .map_or_else(|| seal(here, tx, hold, at, turn_key, &events, &content), Ok)
         });
         // The key tells whether the write that was cut off is stored, and the locks that it took whether it may
         // still come to be.
@@ -246,7 +245,7 @@ fn seal(
     hold: Hold,
     (expected, standing): (u64, Standing),
     turn_key: &str,
-    said: &[SerializedObservation<'_>],
+    events: &[SerializedObservation<'_>],
     content: &str,
 ) -> Result<Committed, TurnError> {
     let record = writable(tx, hold.session)?;
@@ -260,7 +259,7 @@ fn seal(
         Some(_) => tx.pending(hold.session)?,
         None => Vec::new(),
     };
-    let fresh = rows_of(here, hold.session, said, at);
+    let fresh = rows_of(here, hold.session, events, at);
     rows = without_doubles(hold.session, rows, fresh)?;
     let bytes: usize = rows.iter().map(|r| r.payload.len()).sum();
     within("events", rows.len(), EVENTS_MOST)?;
@@ -380,10 +379,10 @@ fn add(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     session: SessionId,
-    said: &[SerializedObservation<'_>],
+    events: &[SerializedObservation<'_>],
 ) -> Result<(), TurnError> {
     let mut again = Vec::new();
-    for row in rows_of(here, session, said, here.now()) {
+    for row in rows_of(here, session, events, here.now()) {
         if !tx.add_pending(session, &row)? {
             again.push(row);
         }
@@ -404,21 +403,21 @@ fn add(
 pub(super) fn rows_of(
     here: &Here<'_>,
     session: SessionId,
-    said: &[SerializedObservation<'_>],
+    events: &[SerializedObservation<'_>],
     at: Timestamp,
 ) -> Vec<LogRow> {
-    let row = |said: &SerializedObservation<'_>| {
+    let row = |event: &SerializedObservation<'_>| {
         let entry = NewEntry {
             id: ObservationId::mint(here.ids),
             session,
             turn: None,
             recorded_at: at,
             salt: salt(here.ids),
-            observation: said.observation,
+            observation: event.observation,
         };
-        LogRow::with_payload(&entry, &said.fact)
+        LogRow::with_payload(&entry, &event.fact)
     };
-    said.iter().map(row).collect()
+    events.iter().map(row).collect()
 }
 
 /// The turn that is open, if it is this one and waits for nobody.
@@ -462,12 +461,12 @@ const fn at_its_end(record: &SessionRecord, expected: u64) -> Result<(), TurnErr
 
 /// A keyed digest of what a driver asks for, so that the same request is known again and nothing can be guessed
 /// from it. Who asks again may be in another trace by then.
-pub(super) fn content(secret: &[u8; 32], said: &[SerializedObservation<'_>]) -> String {
+pub(super) fn content(secret: &[u8; 32], events: &[SerializedObservation<'_>]) -> String {
     let mut hasher = Hasher::keyed(secret);
     let mut field = |text: &str| hasher.field(text.as_bytes());
     let counts =
-        |said: &&SerializedObservation<'_>| !matches!(said.observation.fact, Fact::Traced { .. });
-    for SerializedObservation { observation, fact } in said.iter().filter(counts) {
+        |event: &&SerializedObservation<'_>| !matches!(event.observation.fact, Fact::Traced { .. });
+    for SerializedObservation { observation, fact } in events.iter().filter(counts) {
         field(&observation.key);
         field(&observation.event);
         field(observation.subagent.as_deref().unwrap_or_default());
@@ -493,11 +492,11 @@ impl<'a> From<&'a Observation> for SerializedObservation<'a> {
 }
 
 /// Refuses what a driver may not say, before anything is written.
-fn check(said: &[Observation]) -> Result<Vec<SerializedObservation<'_>>, TurnError> {
-    within("events", said.len(), EVENTS_MOST)?;
-    let mut all = Vec::with_capacity(said.len());
+fn check(observations: &[Observation]) -> Result<Vec<SerializedObservation<'_>>, TurnError> {
+    within("events", observations.len(), EVENTS_MOST)?;
+    let mut all = Vec::with_capacity(observations.len());
     let mut keys = std::collections::BTreeSet::new();
-    for o in said {
+    for o in observations {
         key("event key", &o.key)?;
         key("event", &o.event)?;
         if !keys.insert(&o.key) {
@@ -510,9 +509,9 @@ fn check(said: &[Observation]) -> Result<Vec<SerializedObservation<'_>>, TurnErr
                     .to_owned(),
             });
         }
-        let said = SerializedObservation::from(o);
-        within("event", said.fact.len(), EVENT_BYTES_MOST)?;
-        all.push(said);
+        let event = SerializedObservation::from(o);
+        within("event", event.fact.len(), EVENT_BYTES_MOST)?;
+        all.push(event);
     }
     Ok(all)
 }

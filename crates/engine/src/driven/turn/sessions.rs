@@ -22,11 +22,8 @@ pub struct NewSession {
     pub agent: AgentName,
     /// What the outside world calls the conversation. The same one twice is one session.
     pub conversation: ConversationId,
-    /// The directory it works in.
     pub cwd: Option<String>,
-    /// What is attached to it.
     pub links: Vec<Link>,
-    /// Who creates it.
     pub by: String,
 }
 

@@ -8,12 +8,11 @@ use siglum_ledger::{AuditFilter, Ledger, LedgerError, Stored, read};
 /// How many entries are read at a time.
 const PAGE: usize = 256;
 /// How many flaws are told; all of them are counted.
-const TOLD: usize = 1_000;
+const FLAWS_MOST: usize = 1_000;
 
 /// What verifying the audit found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How many entries there are.
     pub entries: u64,
     /// What is wrong, a thousand at most.
     pub flaws: Vec<Flaw>,
@@ -33,7 +32,7 @@ impl Report {
     fn add(&mut self, flaws: impl IntoIterator<Item = Flaw>) {
         for flaw in flaws {
             self.count += 1;
-            if self.flaws.len() < TOLD {
+            if self.flaws.len() < FLAWS_MOST {
                 self.flaws.push(flaw);
             }
         }

@@ -7,7 +7,6 @@ use siglum_ledger::{LedgerError, RepositoryIdentity, RepositoryRecord, Transacti
 /// What can be told of two repositories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kinship {
-    /// They are clones of one.
     Clones,
     /// They have nothing to do with each other, or one is a fork of the other.
     Apart,
@@ -93,7 +92,7 @@ mod tests {
     #[test]
     fn roots_and_remotes_tell_clones_from_forks() {
         let one = record(1, "a", Some("host/o/r"));
-        let said = RepositoryRecord {
+        let stated = RepositoryRecord {
             identity: RepositoryIdentity {
                 clone_of: Some(one.id),
                 ..RepositoryIdentity::default()
@@ -109,7 +108,7 @@ mod tests {
             (record(2, "", Some("host/o/r")), Kinship::Unclear),
             (record(2, "", Some("host/me/r")), Kinship::Apart),
             (record(2, "", None), Kinship::Apart),
-            (said, Kinship::Clones),
+            (stated, Kinship::Clones),
         ] {
             assert_eq!(kinship(&one, &other), expected, "{other:?}");
             assert_eq!(kinship(&other, &one), expected, "{other:?}");

@@ -89,11 +89,11 @@ impl Machine {
         let input = json!({"file_path": path, "content": content});
         let call = json!([{"type": "tool_use", "id": id, "name": "Write", "input": input}]);
         let answer = json!([{"type": "tool_result", "tool_use_id": id, "content": "ok"}]);
-        let told =
+        let result =
             json!({"type": "create", "filePath": path, "content": content, "originalFile": null});
         [
             self.line(at, "assistant", &call, &Value::Null),
-            self.line(at + 1, "user", &answer, &told),
+            self.line(at + 1, "user", &answer, &result),
         ]
     }
 

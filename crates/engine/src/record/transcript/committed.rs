@@ -13,14 +13,14 @@ use crate::World;
 /// The largest file that is looked at, in bytes.
 const MOST: u64 = 8 << 20;
 /// How many times one transcript may ask: each costs a few processes, and whoever wrote it may be nobody's friend.
-const ASKED_MOST: usize = 2_000;
+const LOOKUPS_MOST: usize = 2_000;
 
 /// The history of a checkout.
 #[derive(Debug)]
 pub(super) struct InGit {
     git: Git,
     worktree: PathBuf,
-    asked: AtomicUsize,
+    lookups: AtomicUsize,
 }
 
 impl InGit {
@@ -28,7 +28,7 @@ impl InGit {
         Self {
             git: world.git(&place.worktree),
             worktree: PathBuf::from(&place.worktree),
-            asked: AtomicUsize::new(0),
+            lookups: AtomicUsize::new(0),
         }
     }
 
@@ -53,7 +53,7 @@ impl InGit {
 
 impl Committed for InGit {
     fn contents(&self, path: &Path, at: Timestamp, began_at: Option<&str>) -> Vec<Vec<u8>> {
-        if self.asked.fetch_add(1, Ordering::Relaxed) >= ASKED_MOST {
+        if self.lookups.fetch_add(1, Ordering::Relaxed) >= LOOKUPS_MOST {
             return Vec::new();
         }
         let Some(path) = path

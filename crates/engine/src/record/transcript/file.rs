@@ -30,7 +30,6 @@ const TAIL: u64 = 64;
 pub struct Progress {
     /// Bytes read.
     pub bytes: u64,
-    /// Whether there is more to read.
     pub more: bool,
     /// Commits that the output of a command names.
     pub mentions: Vec<CommitMention>,
@@ -151,9 +150,7 @@ fn begin(
 pub(super) struct Line<'a> {
     /// Where it begins in the file.
     pub(super) offset: u64,
-    /// Its text.
     pub(super) raw: &'a str,
-    /// What it says.
     pub(super) seen: ReadLine<'a>,
     /// Whether copied history, if there was any, is over.
     pub(super) is_own: bool,
@@ -165,7 +162,6 @@ pub(super) struct Slice<'a> {
     pub(super) from: u64,
     /// Whether the file goes on behind them.
     pub(super) more: bool,
-    /// The lines.
     pub(super) lines: Vec<Line<'a>>,
     /// The session of the transcript, as a matter without observations.
     pub(super) matter: AgentMatter,

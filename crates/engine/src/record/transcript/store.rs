@@ -33,7 +33,6 @@ pub(super) struct Store<'a> {
     mentions: Vec<CommitMention>,
     /// Whose the last line of copied history was, and where it starts.
     copied: Option<(NativeId, u64)>,
-    /// The branch that was told last.
     branch: branch::LastBranch,
 }
 

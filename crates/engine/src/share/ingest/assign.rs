@@ -15,7 +15,6 @@ use crate::record::unassigned;
 pub enum Assignment {
     /// It is noted, and what was kept of the trace is looked at once more.
     Noted,
-    /// There is no such session.
     NoSession,
     /// The session is at home in another ledger.
     Elsewhere,

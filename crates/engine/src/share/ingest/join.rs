@@ -17,7 +17,6 @@ pub const CONFLICTS: &str = "conflicts";
 /// What joining came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Batches that were looked at.
     pub batches: u64,
     /// Records that have a session now.
     pub joined: u64,

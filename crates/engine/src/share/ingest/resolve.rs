@@ -18,7 +18,6 @@ use crate::record::unassigned::Reason;
 /// Ids of tool calls that are shorter than this may be used by several sessions.
 const CALL_LEAST: usize = 16;
 
-/// Whose a record is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Whose {
     /// This session's.
@@ -53,14 +52,13 @@ impl Resolver {
         }
     }
 
-    /// Whose this record is.
     pub(super) fn whose(
         &mut self,
         tx: &mut dyn Transaction,
-        heard: &TelemetryRecord,
+        telemetry: &TelemetryRecord,
     ) -> Result<Whose, LedgerError> {
-        let found = self.resolve_claims(tx, heard)?;
-        let found = self.spoken_for(tx, &heard.claims, found)?;
+        let found = self.resolve_claims(tx, telemetry)?;
+        let found = self.spoken_for(tx, &telemetry.claims, found)?;
         let Whose::Of(id) = found else {
             return Ok(found);
         };
@@ -77,9 +75,9 @@ impl Resolver {
     fn resolve_claims(
         &mut self,
         tx: &mut dyn Transaction,
-        heard: &TelemetryRecord,
+        telemetry: &TelemetryRecord,
     ) -> Result<Whose, LedgerError> {
-        let claims = &heard.claims;
+        let claims = &telemetry.claims;
         let named = self.named(tx, claims)?;
         if let Some(id) = claims.session
             && let Some(injected) = self.session(tx, id)?.cloned()
@@ -94,7 +92,7 @@ impl Resolver {
         if let Some(id) = self.by_call(tx, claims, own.is_some())? {
             return Ok(Whose::Of(id));
         }
-        match (self.by_trace(tx, heard)?, own) {
+        match (self.by_trace(tx, telemetry)?, own) {
             (Trail::Of(id), None) => Ok(Whose::Of(id)),
             (Trail::Of(id), Some(native)) => match self.is_unnamed(tx, claims, id)? {
                 true => Ok(Whose::Of(id)),
@@ -234,12 +232,12 @@ impl Resolver {
         &mut self,
         tx: &mut dyn Transaction,
         id: SessionId,
-        heard: &TelemetryRecord,
+        telemetry: &TelemetryRecord,
     ) -> Result<Option<NativeId>, LedgerError> {
-        let Some(native) = heard.claims.natives.first() else {
+        let Some(native) = telemetry.claims.natives.first() else {
             return Ok(None);
         };
-        if heard.claims.origin != Origin::Agent {
+        if telemetry.claims.origin != Origin::Agent {
             return Ok(None);
         }
         if let Some(of) = self.threads.get(native) {
@@ -275,9 +273,9 @@ impl Resolver {
     fn by_trace(
         &mut self,
         tx: &mut dyn Transaction,
-        heard: &TelemetryRecord,
+        telemetry: &TelemetryRecord,
     ) -> Result<Trail, LedgerError> {
-        let Some(trace) = heard.trace.as_ref().filter(|_| tells(heard)) else {
+        let Some(trace) = telemetry.trace.as_ref().filter(|_| tells(telemetry)) else {
             return Ok(Trail::None);
         };
         let mut found = tx.sessions_of_trace(trace, 2)?;
@@ -316,10 +314,10 @@ impl Resolver {
         &mut self,
         tx: &mut dyn Transaction,
         id: SessionId,
-        heard: &TelemetryRecord,
+        telemetry: &TelemetryRecord,
         at: Timestamp,
     ) -> Result<(), LedgerError> {
-        let claims = &heard.claims;
+        let claims = &telemetry.claims;
         for native in &claims.natives {
             if self.by_native(tx, claims, native)?.is_some() {
                 continue;
@@ -335,7 +333,7 @@ impl Resolver {
         if let Some(thread) = &claims.started {
             self.learn_thread(tx, id, claims, thread, at)?;
         }
-        match heard.trace.as_ref().filter(|_| tells(heard)) {
+        match telemetry.trace.as_ref().filter(|_| tells(telemetry)) {
             Some(trace) => tx.note_trace(trace, id, at),
             None => Ok(()),
         }
@@ -387,7 +385,6 @@ impl Resolver {
 /// Where a trace leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trail {
-    /// Nowhere.
     None,
     /// To this session.
     Of(SessionId),
@@ -396,8 +393,8 @@ pub(super) enum Trail {
 }
 
 /// Whether the trace of a record tells of its session.
-pub(super) fn tells(heard: &TelemetryRecord) -> bool {
-    heard.claims.reach == Reach::Session
+pub(super) fn tells(telemetry: &TelemetryRecord) -> bool {
+    telemetry.claims.reach == Reach::Session
 }
 
 /// The id under which the sender of a record may open a session.

@@ -27,13 +27,12 @@ const AHEAD_MS: i64 = 5 * 60 * 1000;
 /// Characters of a name in a listing.
 const NAME_MOST: usize = 200;
 
-/// What settles a batch.
 pub(super) struct Settling<'a> {
     here: &'a Here<'a>,
     home: siglum_domain::LedgerId,
     row: &'a TelemetryBatch,
     batch: Batch,
-    heard: Vec<TelemetryRecord>,
+    parsed: Vec<TelemetryRecord>,
     resolver: Resolver,
     tally: Tally,
 }
@@ -53,13 +52,13 @@ pub(super) fn settle(
             return keep_whole(tx, row, Reason::Damaged);
         }
     };
-    let heard = inward::hear(&batch);
+    let parsed = inward::hear(&batch);
     let mut settling = Settling {
         here,
         home,
         row,
         batch,
-        heard,
+        parsed,
         resolver: Resolver::new(home, row.session),
         tally: Tally::default(),
     };
@@ -98,17 +97,17 @@ impl Settling<'_> {
     fn run(&mut self, tx: &mut dyn Transaction) -> Result<(), LedgerError> {
         let (mut joined, mut kept) = (BTreeMap::new(), Vec::new());
         let mut traces = BTreeSet::new();
-        let mut waiting: Vec<usize> = (0..self.heard.len()).collect();
+        let mut waiting: Vec<usize> = (0..self.parsed.len()).collect();
         // Who starts a thread says whose it is.
-        waiting.sort_by_key(|at| self.heard[*at].claims.started.is_none());
+        waiting.sort_by_key(|at| self.parsed[*at].claims.started.is_none());
         // What an earlier record lacked, a later one may have taught.
         for _ in 0..2 {
             for at in std::mem::take(&mut waiting) {
                 match self.place(tx, at)? {
                     Ok(id) => {
                         joined.entry(id).or_insert_with(Vec::new).push(at);
-                        let heard = &self.heard[at];
-                        traces.extend(heard.trace.filter(|_| resolve::tells(heard)));
+                        let telemetry = &self.parsed[at];
+                        traces.extend(telemetry.trace.filter(|_| resolve::tells(telemetry)));
                     }
                     Err(Reason::NoSession) => waiting.push(at),
                     Err(reason) => kept.push((at, reason)),
@@ -142,13 +141,13 @@ impl Settling<'_> {
         tx: &mut dyn Transaction,
         at: usize,
     ) -> Result<Result<SessionId, Reason>, LedgerError> {
-        let heard = &self.heard[at];
-        let when = self.sane(heard.at);
-        let id = match self.resolver.whose(tx, heard)? {
+        let telemetry = &self.parsed[at];
+        let when = self.sane(telemetry.at);
+        let id = match self.resolver.whose(tx, telemetry)? {
             Whose::Of(id) => id,
             Whose::Nobody(reason) => return Ok(Err(reason)),
             Whose::New(native, below) => {
-                let agent = heard.claims.agent.clone().unwrap_or_else(unknown);
+                let agent = telemetry.claims.agent.clone().unwrap_or_else(unknown);
                 let matter = matter(agent, native, None, Vec::new());
                 let (ids, origin) = (self.here.ids, SessionOrigin::Live);
                 let id = session::record_from(tx, self.home, ids, when, &matter, origin)?;
@@ -158,9 +157,9 @@ impl Settling<'_> {
                 id
             }
         };
-        self.resolver.learn(tx, id, heard, when)?;
-        if let Some(thread) = self.resolver.thread(tx, id, heard)? {
-            self.heard[at] = self.heard[at].clone().below(&thread);
+        self.resolver.learn(tx, id, telemetry, when)?;
+        if let Some(thread) = self.resolver.thread(tx, id, telemetry)? {
+            self.parsed[at] = self.parsed[at].clone().below(&thread);
         }
         Ok(Ok(id))
     }
@@ -221,7 +220,7 @@ impl Settling<'_> {
             conversation: record.conversation.clone(),
             session: id,
         };
-        let of: BTreeSet<_> = records.iter().map(|at| self.heard[*at].record).collect();
+        let of: BTreeSet<_> = records.iter().map(|at| self.parsed[*at].record).collect();
         let part = self.batch.select(|record| of.contains(&record));
         forward::put(tx, to, self.row, &part, &stamp)
     }
@@ -229,16 +228,16 @@ impl Settling<'_> {
     /// What the records say was done, by time. What was forgotten is not said again.
     fn observations(&self, record: &SessionRecord, records: &[usize]) -> Vec<Observation> {
         let forgotten = record.forgotten.as_ref().map(|f| f.at());
-        let said = records.iter().flat_map(|at| &self.heard[*at].observations);
-        let mut said: Vec<Observation> = said
+        let all = records.iter().flat_map(|at| &self.parsed[*at].observations);
+        let mut observations: Vec<Observation> = all
             .map(|o| Observation {
                 at: self.sane(o.at),
                 ..o.clone()
             })
             .filter(|o| forgotten.is_none_or(|at| o.at > at))
             .collect();
-        said.sort_by_key(|o| o.at);
-        said
+        observations.sort_by_key(|o| o.at);
+        observations
     }
 
     /// Says which agent runs a session that was made without a word about it.
@@ -251,7 +250,7 @@ impl Settling<'_> {
         if record.agent.as_str() != UNKNOWN_AGENT {
             return Ok(());
         }
-        let claims = records.iter().map(|at| &self.heard[*at].claims);
+        let claims = records.iter().map(|at| &self.parsed[*at].claims);
         let mut agents = claims.filter(|c| c.origin == Origin::Agent);
         match agents.find_map(|c| c.agent.as_ref()) {
             Some(agent) => tx.set_agent(record.id, agent),
@@ -271,15 +270,15 @@ impl Settling<'_> {
     fn keep(&self, tx: &mut dyn Transaction, kept: &[(usize, Reason)]) -> Result<(), LedgerError> {
         let mut groups: BTreeMap<Group<'_>, BTreeSet<usize>> = BTreeMap::new();
         for (at, reason) in kept {
-            let heard = &self.heard[*at];
-            let group = (heard.trace, heard.claims.agent.as_ref(), *reason);
+            let telemetry = &self.parsed[*at];
+            let group = (telemetry.trace, telemetry.claims.agent.as_ref(), *reason);
             groups.entry(group).or_default().insert(*at);
         }
         for ((trace, agent, reason), records) in groups {
-            let Some(first) = records.first().map(|at| &self.heard[*at]) else {
+            let Some(first) = records.first().map(|at| &self.parsed[*at]) else {
                 continue;
             };
-            let of: BTreeSet<_> = records.iter().map(|at| self.heard[*at].record).collect();
+            let of: BTreeSet<_> = records.iter().map(|at| self.parsed[*at].record).collect();
             let parcel = Parcel::from_batch(&self.batch.select(|record| of.contains(&record)));
             tx.put_unassigned(&UnassignedRecord {
                 sequence: 0,

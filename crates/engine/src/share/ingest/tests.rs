@@ -667,8 +667,8 @@ proptest! {
             let id = stage.known("app", &format!("conversation-{n}")).unwrap().id;
             prop_assert_eq!(stage.traced(&trace(n)), vec![id]);
         }
-        let said = amounts(&mut stage);
-        for ((_, name), events) in said {
+        let found = amounts(&mut stage);
+        for ((_, name), events) in found {
             let of: u64 = name.rsplit_once('-').unwrap().1.parse().unwrap();
             let own = |event: &String| {
                 let n: Option<u64> = event.rsplit_once("res-").and_then(|(_, n)| n.parse().ok());

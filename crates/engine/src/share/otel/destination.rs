@@ -135,7 +135,6 @@ pub struct NamedHeader {
 /// How much waits for a server that is out of reach. What is beyond that is lost, and counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backlog {
-    /// For how many days.
     pub days: u16,
     /// How many bytes of what agents sent.
     pub bytes: u64,
@@ -153,21 +152,13 @@ impl Default for Backlog {
 /// A server that gets traces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
-    /// The endpoint.
     pub endpoint: Address,
-    /// How requests are carried.
     pub protocol: Protocol,
-    /// Whether they are packed.
     pub compression: Compression,
-    /// What it gets.
     pub sends: Sends,
-    /// Whether it gets texts.
     pub content: Content,
-    /// Of which sessions.
     pub sample: Sample,
-    /// What stands in each request.
     pub headers: Vec<NamedHeader>,
-    /// How much waits for it.
     pub backlog: Backlog,
 }
 
@@ -182,10 +173,8 @@ pub enum DestinationError {
         "the settings of the destination have version {0}, which this program does not support"
     )]
     TooNew(u32),
-    /// The address is none.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// A header is none.
     #[error(transparent)]
     Header(#[from] HeaderError),
     /// A value that was kept is not there.

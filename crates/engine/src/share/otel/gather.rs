@@ -9,7 +9,7 @@ use siglum_domain::trace::TraceParent;
 use siglum_domain::{SessionId, TurnId};
 use siglum_ledger::{LedgerError, Relation, SessionRecord, Transaction, TurnRecord};
 use siglum_telemetry::outward::{
-    self, Linked, Origin, SessionMoment, Subject, TurnPart, Untold, Why,
+    self, Linked, Origin, SessionMoment, Subject, TurnPart, Unexported, Why,
 };
 
 use crate::identity::statements;
@@ -24,27 +24,27 @@ pub(super) struct Gathered {
     pub(super) moments: Vec<SessionMoment>,
 }
 
-/// Gathers what is told of these new entries, all of them sealed. What came before `told` was told before.
+/// Gathers what is told of these new entries, all of them sealed. What came before `exported` was told before.
 pub(super) fn gather(
     tx: &mut dyn Transaction,
     name: &str,
     record: &SessionRecord,
-    told: u64,
+    exported: u64,
     new: &[Entry],
 ) -> Result<Gathered, LedgerError> {
     let subject = subject(tx, name, record)?;
-    let last = new.last().map_or(told, |e| e.sequence);
+    let last = new.last().map_or(exported, |e| e.sequence);
     let turns = tx.turns_of(record.id)?;
     let parents = parents(tx, record.id, last)?;
     let messages = tx.entries_of_kind(record.id, "message", last)?;
-    let mut untold: BTreeMap<TurnId, Vec<Untold>> = BTreeMap::new();
-    for message in outward::untold(&messages, told) {
+    let mut unexported: BTreeMap<TurnId, Vec<Unexported>> = BTreeMap::new();
+    for message in outward::unexported(&messages, exported) {
         if let Some(turn) = message.turn {
-            untold.entry(turn).or_default().push(message);
+            unexported.entry(turn).or_default().push(message);
         }
     }
     let mut touched: BTreeSet<TurnId> = new.iter().filter_map(|e| e.turn).collect();
-    touched.extend(untold.keys());
+    touched.extend(unexported.keys());
     let checkpoints = tx.checkpoints(Some(record.id), None, CHECKPOINTS)?;
     let mut parts = Vec::new();
     for (index, turn) in turns
@@ -66,9 +66,9 @@ pub(super) fn gather(
             parent: parents.get(&turn.id).copied(),
             links: links(tx, name, record, (&turns, index), &parents)?,
             checkpoints: pinned.map(|c| (c.id, c.commit.clone())).collect(),
-            messages: untold.remove(&turn.id).unwrap_or_default(),
+            messages: unexported.remove(&turn.id).unwrap_or_default(),
             entries,
-            told,
+            exported,
         });
     }
     let mut moments = moments(record.id, &parts, new);
@@ -186,8 +186,8 @@ fn links(
     let Some(source) = source(tx, parent, record)? else {
         return Ok(Vec::new());
     };
-    let asked = self::parents(tx, parent, u64::MAX >> 1)?;
-    let origin = Origin::new(parent, source, asked.get(&source).copied());
+    let source_parents = self::parents(tx, parent, u64::MAX >> 1)?;
+    let origin = Origin::new(parent, source, source_parents.get(&source).copied());
     Ok(vec![Linked { origin, why }])
 }
 

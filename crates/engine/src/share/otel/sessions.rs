@@ -174,9 +174,9 @@ impl Sessions {
                 Ok(lost)
             }
             Err(OtlpError::TooLarge { .. }) => Ok(1),
-            Err(OtlpError::Refused { said, .. })
-                if signal == wire::Signal::Logs && said.is_about_the_address() =>
-            {
+            Err(OtlpError::Refused {
+                refusal: answer, ..
+            }) if signal == wire::Signal::Logs && answer.is_about_the_address() => {
                 Err(Refusal::NoSuchSignal)
             }
             Err(error) => Err(Refusal::Other(error)),
@@ -210,9 +210,9 @@ impl From<Refusal> for SinkError {
                         after: Some(after), ..
                     } => Self::Busy { why, after },
                     // What is wrong with us or the address is mended by a person, and lost to nobody.
-                    OtlpError::Refused { said, .. }
-                        if !said.is_about_credentials() && !said.is_about_the_address() =>
-                    {
+                    OtlpError::Refused {
+                        refusal: answer, ..
+                    } if !answer.is_about_credentials() && !answer.is_about_the_address() => {
                         Self::Refused(why)
                     }
                     _ => Self::Unavailable(why),
@@ -246,10 +246,10 @@ impl Sink for Sessions {
             return Err(SinkError::Early(LOOK));
         }
         let new: Vec<Entry> = sealed.iter().flat_map(|s| s.entries).cloned().collect();
-        let told = first.receipt.first - 1;
+        let exported = first.receipt.first - 1;
         let (gathered, may_texts) = read(ledger, |tx| {
             let guard = Guard::read(tx, &self.name)?;
-            let gathered = gather(tx, &self.name, record, told, &new)?;
+            let gathered = gather(tx, &self.name, record, exported, &new)?;
             Ok((gathered, guard.has_texts()))
         })
         .map_err(failed)?;

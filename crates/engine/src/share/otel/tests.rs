@@ -92,11 +92,11 @@ fn no_span_has_the_id_of_another_conversation() {
         while !open.is_empty() {
             let at = dice.below(open.len());
             let n = open[at];
-            let Some(said) = scripts[usize::try_from(n).unwrap()].next() else {
+            let Some(observations) = scripts[usize::try_from(n).unwrap()].next() else {
                 open.swap_remove(at);
                 continue;
             };
-            let session = stage.hear(says(&name(n), said));
+            let session = stage.hear(says(&name(n), observations));
             let (_, from) = *sessions.entry(n).or_insert((session, 0));
             // Sometimes what there is of some conversation is told in between.
             if dice.below(3) == 0 {
@@ -198,9 +198,9 @@ fn driven(stage: &mut Stage, session: SessionId, keys: &[&str]) {
         let term = Duration::from_secs(30);
         let mut driver = Driver::take(world, ledger, session, &holder, term).unwrap();
         for key in keys {
-            let said = [Event::prompt(key, "Go on."), Event::stop(key)];
-            let said = said.map(|event| event.observed(world.now()));
-            driver.commit(world, ledger, key, &said).unwrap();
+            let events = [Event::prompt(key, "Go on."), Event::stop(key)];
+            let observations = events.map(|event| event.observed(world.now()));
+            driver.commit(world, ledger, key, &observations).unwrap();
         }
     });
 }

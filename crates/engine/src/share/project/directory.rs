@@ -27,7 +27,6 @@ pub struct Directory {
     dir: PathBuf,
 }
 
-/// One line.
 #[derive(Serialize)]
 struct Line<'a> {
     schema: &'static str,

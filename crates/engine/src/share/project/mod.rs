@@ -308,8 +308,8 @@ fn where_it_is(
         number => read(ledger, |tx| tx.receipts_after(session, number - 1, 1))?.pop(),
     };
     // The answer to one receipt may have been lost, and no more than one.
-    let is_said = number <= delivery.taken.saturating_add(1);
-    if is_said && ours.is_some_and(|r| r.number == number && r.digest == digest) {
+    let is_sent = number <= delivery.taken.saturating_add(1);
+    if is_sent && ours.is_some_and(|r| r.number == number && r.digest == digest) {
         return Ok(number);
     }
     tracing::warn!(

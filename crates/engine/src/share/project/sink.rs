@@ -12,7 +12,6 @@ use siglum_ledger::{Ledger, SessionRecord};
 pub struct Sealed<'a> {
     /// The session, as it is now.
     pub session: &'a SessionRecord,
-    /// The receipt.
     pub receipt: &'a Receipt,
     /// The entries that it seals, in order, without those that were forgotten.
     pub entries: &'a [Entry],
@@ -26,12 +25,7 @@ pub enum Position {
     /// It has nothing of it.
     Nothing,
     /// The last receipt that it has.
-    At {
-        /// Its number.
-        number: u64,
-        /// Its digest.
-        digest: String,
-    },
+    At { number: u64, digest: String },
 }
 
 /// Why a sink did not take something.
@@ -42,12 +36,7 @@ pub enum SinkError {
     Unavailable(String),
     /// It cannot now, and says for how long it wants to be left alone.
     #[error("{why}")]
-    Busy {
-        /// Why.
-        why: String,
-        /// For how long.
-        after: Duration,
-    },
+    Busy { why: String, after: Duration },
     /// It does not want this: after some tries it is set aside.
     #[error("{0}")]
     Refused(String),

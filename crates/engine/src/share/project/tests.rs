@@ -64,8 +64,8 @@ fn turns(stage: &mut Stage, name: &str, from: i64, count: i64) -> SessionId {
     let mut session = None;
     for n in from..from + count {
         let turn = format!("t{n}");
-        let said = vec![prompt(&turn, n * 10), stopped(&turn, n * 10 + 1)];
-        session = Some(stage.hear(says(name, said)));
+        let observations = vec![prompt(&turn, n * 10), stopped(&turn, n * 10 + 1)];
+        session = Some(stage.hear(says(name, observations)));
         stage.slice();
     }
     session.unwrap()

@@ -135,7 +135,7 @@ impl Taking<'_> {
         }
         list(&DocumentName::Batch, "asks", batch.asks.len())?;
         for session in &batch.asks {
-            if let Some(position) = self.position_asked_for(*session)? {
+            if let Some(position) = self.requested_position(*session)? {
                 positions.entry(*session).or_insert(position);
             }
         }
@@ -150,7 +150,7 @@ impl Taking<'_> {
     }
 
     /// How far this ledger is with a session that the sender asks about, as far as it is the sender's.
-    fn position_asked_for(&mut self, session: SessionId) -> Result<Option<Position>> {
+    fn requested_position(&mut self, session: SessionId) -> Result<Option<Position>> {
         if self.family.as_ref().is_some_and(|f| !f.contains(&session)) {
             return Ok(None);
         }

@@ -10,7 +10,6 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::scope::Kinds;
 use siglum_ledger::{OwnWorktree, Statement};
 
-/// A text.
 pub(super) fn text(redactor: &Redactor, text: String) -> String {
     match redactor.redact_cow(&text) {
         std::borrow::Cow::Borrowed(_) => text,

@@ -34,7 +34,6 @@ pub(super) fn entry(redactor: &Redactor, kinds: Kinds, row: ReplicaRow) -> Entry
     }
 }
 
-/// A session.
 pub(super) fn session(
     tx: &mut dyn Transaction,
     redactor: &Redactor,
@@ -99,7 +98,6 @@ fn erased(
     }
 }
 
-/// A commit.
 pub(super) fn commit(
     redactor: &Redactor,
     record: CommitRecord,

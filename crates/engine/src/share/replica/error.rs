@@ -11,17 +11,13 @@ use siglum_ledger::{LedgerError, Refusal};
 pub enum DocumentName {
     /// All of it.
     Batch,
-    /// A repository.
     Repository(RepositoryId),
-    /// The record of a session.
     Session(SessionId),
     /// A receipt of a session, by its number.
     Receipt(SessionId, u64),
     /// A statement, by its number.
     Statement(u64),
-    /// A checkpoint.
     Checkpoint(CheckpointId),
-    /// A commit.
     Commit(RepositoryId, Oid),
 }
 
@@ -75,15 +71,12 @@ pub enum ReplicaError {
     /// A document breaks a rule.
     #[error("{document}: {rule}")]
     Refused {
-        /// Which document.
         document: DocumentName,
-        /// The rule.
         rule: String,
     },
     /// Whoever sends it may not say this.
     #[error("{document}: {rule}")]
     Forbidden {
-        /// Which document.
         document: DocumentName,
         /// Why not.
         rule: String,
@@ -97,7 +90,6 @@ pub enum ReplicaError {
     /// It is no batch of a version that this program knows.
     #[error("not a batch: {0}")]
     Malformed(String),
-    /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }

@@ -51,7 +51,6 @@ pub(super) struct Claimed {
 /// A batch, and what a destination has once it took it.
 #[derive(Debug)]
 pub struct Outgoing {
-    /// The batch.
     pub batch: Batch,
     pub(super) claims: Vec<Claimed>,
     pub(super) documents: Vec<DueDocument>,

@@ -55,10 +55,10 @@ pub fn recheck(
         };
         match gate.send(&encode(&batch)) {
             Ok(answer) => {
-                let asked = |p: &&Position| batch.asks.contains(&p.session);
-                let told: Vec<&Position> = answer.receipts.iter().filter(asked).collect();
+                let wanted = |p: &&Position| batch.asks.contains(&p.session);
+                let positions: Vec<&Position> = answer.receipts.iter().filter(wanted).collect();
                 rechecked.lacking += write(ledger, Durability::Disk, |tx| {
-                    set_back(here, tx, to.name, &told)
+                    set_back(here, tx, to.name, &positions)
                 })?;
             }
             Err(trouble) => {
@@ -99,11 +99,11 @@ fn set_back(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     name: &str,
-    told: &[&Position],
+    positions: &[&Position],
 ) -> Result<u64, LedgerError> {
     let now = tx.clock(here.now())?;
     let mut lacking = 0;
-    for at in told {
+    for at in positions {
         let Some(delivery) = tx.delivery(name, at.session)? else {
             continue;
         };

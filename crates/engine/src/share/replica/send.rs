@@ -63,11 +63,8 @@ pub trait Gate {
 /// How much was taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Batches.
     pub batches: u64,
-    /// Receipts.
     pub receipts: u64,
-    /// Statements.
     pub statements: u64,
     /// Repositories, sessions, checkpoints and commits that had changed.
     pub documents: u64,
@@ -85,9 +82,7 @@ impl std::ops::AddAssign for Sent {
 /// What came of one batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fed {
-    /// Whether there was anything to send.
     pub slice: Slice,
-    /// What was taken.
     pub sent: Sent,
     /// What went wrong, and is noted.
     pub trouble: Option<GateError>,
@@ -96,11 +91,9 @@ pub struct Fed {
 /// How much a destination lacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Due {
-    /// Receipts.
     pub receipts: u64,
     /// Sessions that they belong to.
     pub sessions: u64,
-    /// Statements.
     pub statements: u64,
     /// Repositories, sessions, checkpoints and commits that changed.
     pub documents: u64,

@@ -155,11 +155,11 @@ impl Taking<'_> {
         }
         // Who else had a part in it is not in what a session's token sends.
         let is_outside = |session| !family.contains(&session);
-        let mut said = document.judgement.clone();
+        let mut stated = document.judgement.clone();
         let mut known = known.judgement;
-        outsiders::hide_in(&mut said, is_outside);
+        outsiders::hide_in(&mut stated, is_outside);
         outsiders::hide_in(&mut known, is_outside);
-        if said != known {
+        if stated != known {
             self.leave_out(name, "it already exists, and not only for this session");
         }
         Ok(true)
@@ -208,9 +208,9 @@ fn pins_nothing(document: &CheckpointDocument) -> bool {
 
 /// Whether a checkpoint that is here says all that a document says of it.
 fn is_part_of(document: &CheckpointDocument, known: &CheckpointRecord) -> bool {
-    document.pinned.as_ref().is_some_and(|said| {
-        let mut pins = said.pins.iter().map(|p| (p.session, p.sequence));
-        (said.repository, &said.commit) == (known.repository, &known.commit)
+    document.pinned.as_ref().is_some_and(|pinned| {
+        let mut pins = pinned.pins.iter().map(|p| (p.session, p.sequence));
+        (pinned.repository, &pinned.commit) == (known.repository, &known.commit)
             && pins.all(|pin| known.pins.contains(&pin))
     })
 }

@@ -127,8 +127,8 @@ fn has_own_parent(
         return Ok(());
     };
     let known = tx.session(document.id)?;
-    let said = (Some((parent.session, parent.relation)), document.parent_at);
-    let is_known = known.is_some_and(|k| (k.parent, k.parent_at) == said);
+    let stated = (Some((parent.session, parent.relation)), document.parent_at);
+    let is_known = known.is_some_and(|k| (k.parent, k.parent_at) == stated);
     let reads_nothing = document.parent_at.is_none() || !parent.relation.shares_history();
     match is_known || document.id == own && reads_nothing {
         true => Ok(()),

@@ -67,8 +67,8 @@ pub(super) fn oid(n: u8) -> Oid {
 /// A turn of a session, sealed.
 pub(super) fn turn(stage: &mut Stage, name: &str, n: i64) -> SessionId {
     let turn = format!("t{n}");
-    let said = vec![prompt(&turn, n * 10), stopped(&turn, n * 10 + 1)];
-    let session = stage.hear(says(name, said));
+    let observations = vec![prompt(&turn, n * 10), stopped(&turn, n * 10 + 1)];
+    let session = stage.hear(says(name, observations));
     stage.now.set(stage.now.get() + 1);
     stage.slice();
     session
@@ -253,7 +253,7 @@ fn ledger_answers(ledger: &mut dyn Ledger, home: LedgerId) -> Vec<String> {
                     .filter(|r| r.sequence <= record.sealed)
                     .collect::<Vec<_>>(),
                 tx.receipts(id)?,
-                tx.first_asked(id)?,
+                tx.first_prompt(id)?,
                 tx.statements_of_session(id)?,
                 tx.commits_of_session(id, 99)?,
             ))
@@ -582,7 +582,7 @@ fn what_is_at_home_here_is_nobodys_replica() {
 }
 
 #[test]
-fn a_gap_is_told_and_the_sender_goes_on_from_there() {
+fn a_gap_is_answered_and_the_sender_goes_on_from_there() {
     let (mut from, mut to) = (sender(), receiver());
     let session = turn(&mut from, "a", 1);
     turn(&mut from, "a", 2);
@@ -634,7 +634,7 @@ fn one_that_is_refused_is_set_aside_and_holds_up_nothing() {
 }
 
 #[test]
-fn a_document_that_is_refused_is_set_aside_and_tried_again_when_asked() {
+fn a_document_that_is_refused_is_set_aside_and_tried_again_on_request() {
     let (mut from, mut to) = (sender(), receiver());
     let session = turn(&mut from, "a", 1);
     let repository = commit(&mut from, session, 7);
@@ -803,7 +803,7 @@ fn frames_and_versions_are_read_within_bounds() {
 }
 
 #[test]
-fn fields_that_a_newer_home_adds_are_told() {
+fn fields_that_a_newer_home_adds_are_listed() {
     let mut from = sender();
     turn(&mut from, "a", 1);
     let mut newer = serde_json::to_value(batch(&mut from)).unwrap();

@@ -12,7 +12,6 @@ const MOST: usize = 100_000;
 /// A commit of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Made {
-    /// When.
     pub(super) at: Timestamp,
     pub(super) repository: RepositoryId,
     /// What it is called now.

@@ -174,7 +174,7 @@ fn the_first_link_stands_from_the_beginning_and_the_next_from_its_turn_on() {
 }
 
 #[test]
-fn only_turns_count_for_which_all_links_that_are_asked_for_stood() {
+fn only_turns_count_for_which_all_requested_links_stood() {
     let links = [
         link_statement(1, 5, true, Link::IssueNumber(1)),
         link_statement(2, 5, true, Link::AgentRole("r".into())),
@@ -212,7 +212,7 @@ fn a_model_without_a_price_is_unknown_and_keeps_its_tokens() {
     usages[1].model = Some("fake-model".to_owned());
     usages[2].model = None;
     let costs = sum(&CostQuery::by(By::Model), &[used(1, usages, &[])]);
-    let told: Vec<_> = costs
+    let rows: Vec<_> = costs
         .rows
         .iter()
         .map(|r| {
@@ -229,7 +229,7 @@ fn a_model_without_a_price_is_unknown_and_keeps_its_tokens() {
         (Some("fake-model"), 0, 10),
         (None, 0, 100),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(rows, expected);
     assert!(!costs.total.cost.is_whole());
 }
 

@@ -307,7 +307,7 @@ fn session_of(tx: &mut dyn Transaction, member: Member) -> Result<SessionJson, L
         agent: member.agent.to_string(),
         conversation_id: record.map(|r| r.conversation.to_string()),
         state: member.activity.to_string(),
-        end: member.said,
+        end: member.end,
         detached: member.detached,
         started_at: sent(member.started),
         ended_at: member.ended.map(sent),

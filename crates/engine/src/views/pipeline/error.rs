@@ -19,7 +19,6 @@ pub enum PipelineError {
     /// The key stands for something else that was recorded before.
     #[error("the key `{key}` was used for another event of this pipeline, number {number}")]
     Conflict {
-        /// The key.
         key: String,
         /// The event that has it.
         number: u64,
@@ -27,7 +26,6 @@ pub enum PipelineError {
     /// The pipeline has as many events as one may have.
     #[error("pipeline `{0}` has reached the maximum number of events")]
     Full(String),
-    /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }

@@ -22,7 +22,6 @@ use crate::views::overview::{self, Stand, UNSEEN_MS};
 /// Pipelines, the newest first.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// The pipelines.
     pub pipelines: Vec<Graph>,
     /// Whether there are more behind the last one.
     pub more: bool,
@@ -167,7 +166,7 @@ fn member(
         started: record.created_at,
         ended: (!activity.is_live()).then_some(over),
         activity,
-        said: how.map(launch::words),
+        end: how.map(launch::words),
         tokens: summary.tokens,
         commits: seen.listing.commits,
         models: summary.models.clone(),
@@ -189,15 +188,15 @@ fn activity(
     end: Option<&LaunchEnd>,
     seen: &overview::Listed,
 ) -> Activity {
-    let heard = here.now().millis_since(seen.listing.record.last_at) < UNSEEN_MS;
+    let is_recent = here.now().millis_since(seen.listing.record.last_at) < UNSEEN_MS;
     match (seen.stand, end) {
         (Stand::Ended | Stand::Imported, end) => end.map_or(Activity::Ended, ended),
         // The agent goes on without its launcher only if it is seen to.
         (_, Some(end)) if seen.alive != Some(true) => ended(end),
         (stand, _) if seen.alive == Some(true) => at_work(stand),
         (stand, _) => match launched.filter(|s| s.claimed.is_none()) {
-            Some(standing) => command(here, standing, heard),
-            None if heard => at_work(stand),
+            Some(standing) => command(here, standing, is_recent),
+            None if is_recent => at_work(stand),
             None => Activity::Unseen,
         },
     }
@@ -211,7 +210,7 @@ const fn at_work(stand: Stand) -> Activity {
 }
 
 /// What a command does that is no agent, or has not said so yet.
-fn command(here: &Here<'_>, standing: &Standing, heard: bool) -> Activity {
+fn command(here: &Here<'_>, standing: &Standing, is_recent: bool) -> Activity {
     let alive = standing
         .launch
         .launcher
@@ -220,7 +219,7 @@ fn command(here: &Here<'_>, standing: &Standing, heard: bool) -> Activity {
     match alive {
         Some(true) => Activity::Working,
         Some(false) => Activity::Lost,
-        None if heard => Activity::Working,
+        None if is_recent => Activity::Working,
         None => Activity::Unseen,
     }
 }

@@ -278,7 +278,7 @@ impl From<&Instance> for InstanceJson {
             agent: member.agent.to_string(),
             models: member.models.clone(),
             state: member.activity.to_string(),
-            end: member.said.clone(),
+            end: member.end.clone(),
             live: member.activity.is_live(),
             detached: member.detached,
             started_at: sent(member.started),

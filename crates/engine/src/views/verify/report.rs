@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use siglum_domain::SessionId;
 
 /// How many problems are told one by one; all of them are counted.
-const TOLD: usize = 1_000;
+const PROBLEMS_MOST: usize = 1_000;
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,22 +30,17 @@ impl Kind {
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// How.
     pub kind: Kind,
-    /// With which session.
     pub session: Option<SessionId>,
     /// Where: the entry, the receipt, the row.
     pub place: String,
-    /// What exactly.
     pub what: String,
-    /// What to do.
     pub remedy: &'static str,
 }
 
 /// How much was looked at, and how it stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Sessions.
     pub sessions: u64,
     /// Sessions that were quarantined before.
     pub quarantined: u64,
@@ -55,7 +50,6 @@ pub struct Counts {
     pub payloads: u64,
     /// Payloads that were forgotten, as a whole or in parts.
     pub forgotten: u64,
-    /// Receipts.
     pub receipts: u64,
     /// Runs of transcript lines.
     pub segments: u64,
@@ -65,16 +59,13 @@ pub struct Counts {
     pub cursors: u64,
     /// Entries of the audit.
     pub audit: u64,
-    /// Things that are missing.
     pub missing: u64,
-    /// Things that are damaged.
     pub damaged: u64,
 }
 
 /// What verifying found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How much was looked at.
     pub counts: Counts,
     /// What is wrong, a thousand at most.
     pub problems: Vec<Problem>,
@@ -140,7 +131,7 @@ impl Report {
             Kind::Missing => self.counts.missing += 1,
             Kind::Damaged => self.counts.damaged += 1,
         }
-        if self.problems.len() < TOLD {
+        if self.problems.len() < PROBLEMS_MOST {
             self.problems.push(problem);
         }
     }

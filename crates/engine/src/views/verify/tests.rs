@@ -69,7 +69,7 @@ fn what_was_not_touched_is_sound() {
 }
 
 #[test]
-fn each_changed_row_is_told_with_its_place_and_hides_no_other() {
+fn each_changed_row_is_reported_with_its_place_and_hides_no_other() {
     use Kind::{Damaged, Missing};
     let flip = "CAST('{' || substr(CAST(payload AS TEXT), 2, 9) || 'X' || substr(CAST(payload AS TEXT), 12) AS BLOB)";
     for (sql, kind, place) in [
@@ -146,20 +146,20 @@ fn a_table_says_how_many_of_its_rows_are_gone_or_came_from_elsewhere() {
     let more = "INSERT INTO links (field, value, session) VALUES ('issue', '1', ?1)";
     damage(&stage, more, sessions[0]);
     let report = checked(&mut stage, None);
-    let told: Vec<_> = report
+    let found: Vec<_> = report
         .problems
         .iter()
         .map(|p| (p.kind, p.place.as_str(), p.what.as_str()))
         .collect();
     let turns = format!("1 of its {MANY} rows are gone");
     assert!(
-        told.contains(&(Kind::Missing, "the table turns", turns.as_str())),
-        "{told:#?}"
+        found.contains(&(Kind::Missing, "the table turns", turns.as_str())),
+        "{found:#?}"
     );
     let links = "0 rows were stored, and it has 1 more";
     assert!(
-        told.contains(&(Kind::Damaged, "the table links", links)),
-        "{told:#?}"
+        found.contains(&(Kind::Damaged, "the table links", links)),
+        "{found:#?}"
     );
 }
 
@@ -303,9 +303,9 @@ fn shown() -> (Stage, SessionId, std::path::PathBuf) {
             turn::Driver::take(world, ledger, session, &holder, Duration::from_secs(60)).unwrap();
         for n in 0..2 {
             let key = format!("k{n}");
-            let mut said = prompt(&key, 2);
-            said.source = siglum_domain::observation::Source::Api;
-            driver.commit(world, ledger, &key, &[said]).unwrap();
+            let mut observation = prompt(&key, 2);
+            observation.source = siglum_domain::observation::Source::Api;
+            driver.commit(world, ledger, &key, &[observation]).unwrap();
         }
         project::add(
             world,
@@ -323,7 +323,7 @@ fn shown() -> (Stage, SessionId, std::path::PathBuf) {
 }
 
 #[test]
-fn a_directory_that_is_ahead_torn_or_lost_is_told() {
+fn a_directory_that_is_ahead_torn_or_lost_is_reported() {
     let (mut stage, session, dir) = shown();
     assert_eq!(kinds(&checked(&mut stage, None)), []);
     let file = dir.join(format!("{session}.jsonl"));

@@ -52,10 +52,10 @@ async fn write<T: Send + 'static>(
 pub(crate) async fn resolve(
     State(app): State<App>,
     Launcher(caller): Launcher,
-    Body(asked): Body<ResolveContext>,
+    Body(request): Body<ResolveContext>,
 ) -> Result<Json<ResolvedContext>, Problem> {
     app.rates().creation(&caller)?;
-    let ask = asked.checked(caller.by())?;
+    let ask = request.checked(caller.by())?;
     let policy = app.policy().clone();
     let done = app.ledgers().write(&caller.tenant, move |here, ledger| {
         context::resolve(here, ledger, &policy, &ask)
@@ -75,11 +75,11 @@ pub(crate) async fn resolve(
 pub(crate) async fn bootstrap(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<BootstrapContext>,
+    Body(request): Body<BootstrapContext>,
 ) -> Result<Json<BootstrappedContext>, Problem> {
-    let keys = asked.keys();
+    let keys = request.keys();
     let ask = Bootstrap {
-        last: asked.last_position,
+        last: request.last_position,
     };
     let stands = write(&app, &caller, keys.clone(), move |here, ledger, by| {
         context::bootstrap(here, ledger, &keys, by, &ask)
@@ -95,17 +95,17 @@ pub(crate) async fn bootstrap(
 pub(crate) async fn ingest(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<IngestMessage>,
+    Body(request): Body<IngestMessage>,
 ) -> Result<Json<Acknowledgement>, Problem> {
-    let keys = asked.keys();
-    let place = usize::from(asked.place);
+    let keys = request.keys();
+    let place = usize::from(request.place);
     if place >= EVENTS_MOST {
         return Err(Problem::invalid("place", "a whole number from 0 to 9999"));
     }
     let ask = Ingest {
-        message: asked.message.checked().map_err(|p| p.within("message"))?,
+        message: request.message.checked().map_err(|p| p.within("message"))?,
         place,
-        key: asked.advancement_key,
+        key: request.advancement_key,
     };
     let taken = write(&app, &caller, keys.clone(), move |here, ledger, by| {
         context::ingest(here, ledger, &keys, by, &ask)
@@ -135,9 +135,9 @@ pub(crate) async fn commit(
     State(app): State<App>,
     caller: Caller,
     traced: Traced,
-    Body(asked): Body<CommitContextTurn>,
+    Body(request): Body<CommitContextTurn>,
 ) -> Result<Json<ContextCommit>, Problem> {
-    let (keys, mut ask) = (asked.keys(), asked.checked()?);
+    let (keys, mut ask) = (request.keys(), request.checked()?);
     ask.traced = traced.0;
     let done = write(&app, &caller, keys.clone(), move |here, ledger, by| {
         context::commit(here, ledger, &keys, by, &ask)
@@ -153,9 +153,9 @@ pub(crate) async fn commit(
 pub(crate) async fn backfill(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<CommitContextTurn>,
+    Body(request): Body<CommitContextTurn>,
 ) -> Result<Json<ContextCommit>, Problem> {
-    let (keys, ask) = (asked.keys(), asked.checked()?);
+    let (keys, ask) = (request.keys(), request.checked()?);
     let done = write(&app, &caller, keys.clone(), move |here, ledger, by| {
         context::backfill(here, ledger, &keys, by, &ask)
     });
@@ -170,9 +170,9 @@ pub(crate) async fn backfill(
 pub(crate) async fn after_turn(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<AfterTurn>,
+    Body(request): Body<AfterTurn>,
 ) -> Result<Json<Acknowledgement>, Problem> {
-    let (keys, ran) = (asked.keys(), asked.ran());
+    let (keys, ran) = (request.keys(), request.ran());
     let noted = write(&app, &caller, keys.clone(), move |here, ledger, _| {
         context::after_turn(here, ledger, &keys, &ran)
     });
@@ -188,14 +188,14 @@ pub(crate) async fn after_turn(
 pub(crate) async fn compact(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<CompactContext>,
+    Body(request): Body<CompactContext>,
 ) -> Result<Json<ContextCommit>, Problem> {
-    let keys = asked.keys();
+    let keys = request.keys();
     let ask = Compact {
-        trigger: asked.trigger()?,
-        keep: u32::from(asked.keep),
-        key: asked.advancement_key,
-        summary: asked.summary,
+        trigger: request.trigger()?,
+        keep: u32::from(request.keep),
+        key: request.advancement_key,
+        summary: request.summary,
     };
     let done = write(&app, &caller, keys.clone(), move |here, ledger, by| {
         context::compact(here, ledger, &keys, by, &ask)
@@ -211,9 +211,9 @@ pub(crate) async fn compact(
 pub(crate) async fn maintain(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<MaintainContext>,
+    Body(request): Body<MaintainContext>,
 ) -> Result<Json<MaintenanceReport>, Problem> {
-    let keys = asked.keys();
+    let keys = request.keys();
     let done = write(&app, &caller, keys.clone(), move |here, ledger, by| {
         context::maintain(here, ledger, &keys, by)
     });
@@ -231,10 +231,10 @@ pub(crate) async fn maintain(
 pub(crate) async fn prepare_subagent(
     State(app): State<App>,
     Launcher(caller): Launcher,
-    Body(asked): Body<PrepareSubagent>,
+    Body(request): Body<PrepareSubagent>,
 ) -> Result<Json<ResolvedContext>, Problem> {
     app.rates().creation(&caller)?;
-    let (keys, ask) = (asked.keys(), asked.checked(caller.by())?);
+    let (keys, ask) = (request.keys(), request.checked(caller.by())?);
     let prepared = write(&app, &caller, keys.clone(), move |here, ledger, _| {
         context::prepare_subagent(here, ledger, &keys, &ask)
     });
@@ -249,9 +249,9 @@ pub(crate) async fn prepare_subagent(
 pub(crate) async fn subagent_ended(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<EndSubagent>,
+    Body(request): Body<EndSubagent>,
 ) -> Result<Json<Acknowledgement>, Problem> {
-    let (keys, how) = (asked.keys(), asked.how());
+    let (keys, how) = (request.keys(), request.how());
     let noted = write(&app, &caller, keys.clone(), move |here, ledger, _| {
         context::subagent_ended(here, ledger, &keys, how)
     });
@@ -267,9 +267,9 @@ pub(crate) async fn subagent_ended(
 pub(crate) async fn accept_gap(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<AcceptGap>,
+    Body(request): Body<AcceptGap>,
 ) -> Result<Json<AcceptedGaps>, Problem> {
-    let (keys, until) = (asked.keys(), asked.until);
+    let (keys, until) = (request.keys(), request.until);
     let done = write(&app, &caller, keys.clone(), move |here, ledger, by| {
         context::accept_gap(here, ledger, &keys, by, until)
     });

@@ -33,11 +33,11 @@ async fn read<T: Send + 'static>(
     mut work: impl FnMut(&mut dyn Ledger, &Keys) -> Result<T, ContextError> + Send + 'static,
 ) -> Result<T, Problem> {
     let own: Option<SessionId> = caller.own();
-    let told = app.ledgers().read(&caller.tenant, move |_, ledger| {
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         may(ledger, own, &keys)?;
         work(ledger, &keys).map_err(Problem::from)
     });
-    told.await?
+    found.await?
 }
 
 fn route_key(query: &mut Query) -> Result<RouteKey, Problem> {
@@ -66,9 +66,9 @@ fn keys(mut query: Query) -> Result<Keys, Problem> {
 pub(crate) async fn assemble(
     State(app): State<App>,
     caller: Caller,
-    Body(asked): Body<AssembleContext>,
+    Body(request): Body<AssembleContext>,
 ) -> Result<Json<AssembledContext>, Problem> {
-    let (keys, ask) = (asked.keys(), asked.checked()?);
+    let (keys, ask) = (request.keys(), request.checked()?);
     let done = read(&app, &caller, keys, move |ledger, keys| {
         let assembled = context::assemble(ledger, keys, &ask)?;
         let of = siglum_ledger::read(ledger, |tx| tx.context(&keys.context))?;
@@ -94,10 +94,10 @@ pub(crate) async fn gaps(
     caller: Caller,
     query: Query,
 ) -> Result<Json<GapList>, Problem> {
-    let told = read(&app, &caller, keys(query)?, |ledger, keys| {
+    let found = read(&app, &caller, keys(query)?, |ledger, keys| {
         context::gaps(ledger, keys)
     });
-    Ok(Json(GapList::from(told.await?.as_slice())))
+    Ok(Json(GapList::from(found.await?.as_slice())))
 }
 
 /// Get the ancestors and descendants of a context
@@ -113,10 +113,10 @@ pub(crate) async fn lineage(
     caller: Caller,
     query: Query,
 ) -> Result<Json<ContextLineage>, Problem> {
-    let told = read(&app, &caller, keys(query)?, |ledger, keys| {
+    let found = read(&app, &caller, keys(query)?, |ledger, keys| {
         context::lineage(ledger, keys)
     });
-    Ok(Json(ContextLineage::from(&told.await?)))
+    Ok(Json(ContextLineage::from(&found.await?)))
 }
 
 /// Explain why a run of a context sees these messages
@@ -132,10 +132,10 @@ pub(crate) async fn explain(
     caller: Caller,
     query: Query,
 ) -> Result<Json<ContextExplanation>, Problem> {
-    let told = read(&app, &caller, keys(query)?, |ledger, keys| {
+    let found = read(&app, &caller, keys(query)?, |ledger, keys| {
         context::explain(ledger, keys)
     });
-    Ok(Json(ContextExplanation::from(&told.await?)))
+    Ok(Json(ContextExplanation::from(&found.await?)))
 }
 
 /// List routes by key

@@ -24,8 +24,8 @@ use crate::runs::process::{Process, Start, Tail};
 pub(crate) struct Acp {
     process: Process,
     connection: ConnectionTo<Peer>,
-    pub(super) heard: mpsc::Receiver<AgentMessage>,
-    said: Arc<Tail>,
+    pub(super) messages: mpsc::Receiver<AgentMessage>,
+    tail: Arc<Tail>,
     /// What it can do, by its own word.
     able: Value,
     native: Option<Native>,
@@ -51,18 +51,17 @@ impl Acp {
         let program = start.program.to_owned();
         let (process, stdin, stdout) =
             Process::start(start).map_err(|error| AgentError::not_started(&program, &error))?;
-        let said = process.stderr_tail();
-        let (tell, heard) = mpsc::channel(WAITING);
+        let (tell, messages) = mpsc::channel(WAITING);
         let (stay, leave) = oneshot::channel();
         let (connected, connection) = oneshot::channel();
         let tail = process.stderr_tail();
         tokio::spawn(connect(stdin, stdout, tail, tell, connected, leave));
         let gone = || AgentError::new("agent-not-started", "cannot connect to the agent");
         let mut agent = Self {
+            tail: process.stderr_tail(),
             process,
             connection: connection.await.map_err(|_| gone())?,
-            heard,
-            said,
+            messages,
             able: Value::Null,
             native: None,
             turns: 0,
@@ -103,8 +102,8 @@ impl Acp {
 
     /// Whether its process is there, as far as that can be told.
     pub(super) fn lives(&self) -> bool {
-        !self.said.is_closed()
-            && !self.heard.is_closed()
+        !self.tail.is_closed()
+            && !self.messages.is_closed()
             && siglum_platform::process(self.pid()).is_some()
     }
 
@@ -119,7 +118,7 @@ impl Acp {
 
     /// The native session goes on in the same process.
     pub(super) async fn again(&mut self, opening: &Opening<'_>) -> Result<(), AgentError> {
-        while self.heard.try_recv().is_ok() {}
+        while self.messages.try_recv().is_ok() {}
         self.set_up(opening).await
     }
 
@@ -155,20 +154,22 @@ impl Acp {
             tokio::select! {
                 biased;
                 answer = &mut answer => {
-                    while self.heard.try_recv().is_ok() {}
+                    while self.messages.try_recv().is_ok() {}
                     return match answer {
                         Ok(Ok(answer)) => Ok(answer),
                         Ok(Err(error)) => {
                             self.process.hear_out().await;
                             Err(self.failed(method, &error))
                         }
-                        Err(_) => Err(AgentError::new("agent-not-ready", self.said.after(&format!(
+                        Err(_) => Err(AgentError::new("agent-not-ready", self.tail.after(&format!(
                             "the agent did not answer `{method}` in {} s", BEGIN.as_secs())))),
                     };
                 }
-                Some(heard) = self.heard.recv() => if let AgentMessage::Permission(_, responder) = heard {
-                    let _ = responder.respond(cancelled());
-                },
+                Some(message) = self.messages.recv() => {
+                    if let AgentMessage::Permission(_, responder) = message {
+                        let _ = responder.respond(cancelled());
+                    }
+                }
             }
         }
     }
@@ -177,8 +178,8 @@ impl Acp {
     async fn begin(&mut self, cwd: &str) -> Result<(), AgentError> {
         let params = json!({ "cwd": cwd, "mcpServers": [] });
         let opened = self.setup("session/new", &params).await?;
-        let told = opened.get("sessionId").and_then(Value::as_str);
-        let id = told.and_then(|id| NativeId::new(id).ok());
+        let session = opened.get("sessionId").and_then(Value::as_str);
+        let id = session.and_then(|id| NativeId::new(id).ok());
         let Some(id) = id else {
             let text = "the agent returned no valid session id";
             return Err(AgentError::new("agent-not-ready", text));
@@ -202,8 +203,8 @@ impl Acp {
         let opened = self.setup(method, &params).await;
         let opened = opened.map_err(|e| AgentError::new("cannot-resume", e.text))?;
         // Some go on under another name.
-        let told = opened.get("sessionId").and_then(Value::as_str);
-        let now = told.and_then(|id| NativeId::new(id).ok());
+        let session = opened.get("sessionId").and_then(Value::as_str);
+        let now = session.and_then(|id| NativeId::new(id).ok());
         let id = now.unwrap_or_else(|| id.clone());
         self.native = Some(Native { id, opened });
         Ok(())
@@ -220,7 +221,6 @@ impl Acp {
         Ok(self.connection.send_request(message).block_task())
     }
 
-    /// Tells the agent something.
     fn tell(&self, method: &str, params: &Value) {
         if let Ok(message) = UntypedMessage::new(method, params) {
             // An agent that is gone is found out otherwise.
@@ -242,7 +242,7 @@ impl Acp {
 
     /// What a refusal comes to, with what the agent wrote last.
     pub(super) fn refused(&self, code: &'static str, refused: &Refused) -> AgentError {
-        AgentError::new(code, self.said.after(&refused.text))
+        AgentError::new(code, self.tail.after(&refused.text))
     }
 
     /// Has it ask as it should, with the model that it should use.
@@ -317,7 +317,7 @@ async fn connect(
     connected: oneshot::Sender<ConnectionTo<Peer>>,
     leave: oneshot::Receiver<()>,
 ) {
-    let asked = tell.clone();
+    let requests = tell.clone();
     let outgoing = sink(stdin, |mut stdin, line: String| async move {
         stdin.write_all(line.as_bytes()).await?;
         stdin.write_all(b"\n").await?;
@@ -351,8 +351,8 @@ async fn connect(
                 if message.method() != "session/request_permission" {
                     return responder.respond_with_error(Error::method_not_found());
                 }
-                let heard = AgentMessage::Permission(message.params().clone(), Box::new(responder));
-                let _ = asked.send(heard).await;
+                let event = AgentMessage::Permission(message.params().clone(), Box::new(responder));
+                let _ = requests.send(event).await;
                 Ok(())
             },
             agent_client_protocol::on_receive_request!(),

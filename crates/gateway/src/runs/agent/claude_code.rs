@@ -115,14 +115,14 @@ impl Records {
             return Vec::new();
         }
         let id = message["id"].as_str();
-        let was_told = id.is_some_and(|id| self.in_parts.contains(id));
+        let is_streamed = id.is_some_and(|id| self.in_parts.contains(id));
         let mut updates = self.uses(message, parent);
         for block in blocks(message) {
             updates.extend(match block["type"].as_str() {
-                Some("text") if !was_told => {
+                Some("text") if !is_streamed => {
                     chunk("agent_message_chunk", &block["text"], id, parent)
                 }
-                Some("thinking") if !was_told => {
+                Some("thinking") if !is_streamed => {
                     chunk("agent_thought_chunk", &block["thinking"], id, parent)
                 }
                 Some("tool_use") => vec![called(block, parent)],
@@ -160,10 +160,10 @@ impl Records {
     fn result(&mut self, record: &Value) -> Vec<Value> {
         let results = self.results.get_or_insert_default();
         results.tokens += tokens(&record["usage"]);
-        let told = |field: &str| record[field].as_str().unwrap_or_default();
-        results.stop = match told("subtype") {
+        let text = |field: &str| record[field].as_str().unwrap_or_default();
+        results.stop = match text("subtype") {
             "error_max_turns" => "max_turn_requests",
-            _ => told("stop_reason"),
+            _ => text("stop_reason"),
         }
         .to_owned();
         let is_limit = results.stop == "max_turn_requests";
@@ -171,8 +171,8 @@ impl Records {
         results.error = failed.then(|| {
             let errors = record["errors"].as_array().into_iter().flatten();
             let errors: Vec<&str> = errors.filter_map(Value::as_str).collect();
-            match (told("result"), errors.join(" / ")) {
-                ("", none) if none.is_empty() => told("subtype").to_owned(),
+            match (text("result"), errors.join(" / ")) {
+                ("", none) if none.is_empty() => text("subtype").to_owned(),
                 ("", errors) => errors,
                 (result, _) => result.to_owned(),
             }
@@ -285,7 +285,6 @@ fn started(record: &Value) -> Vec<Value> {
     })]
 }
 
-/// Calls returned.
 fn returned(record: &Value) -> Vec<Value> {
     let result =
         |block: &&Value| block["type"] == "tool_result" && block["tool_use_id"].is_string();

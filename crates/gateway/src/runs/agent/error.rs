@@ -8,7 +8,7 @@ use serde_json::Value;
 use siglum_domain::redact::Redactor;
 
 /// What of a refusal is told, in characters.
-const TOLD_MOST: usize = 600;
+const TEXT_MOST: usize = 600;
 
 /// Why an agent does not do what it should.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -49,7 +49,7 @@ pub(crate) struct Refused {
 
 impl Refused {
     pub(super) fn new(text: &str) -> Self {
-        let text: String = text.chars().take(TOLD_MOST).collect();
+        let text: String = text.chars().take(TEXT_MOST).collect();
         Self {
             text: Redactor::shared().redact(&text).into_string(),
             code: None,
@@ -60,11 +60,11 @@ impl Refused {
     /// What an error of the protocol comes to.
     pub(super) fn from_error(method: &str, error: &Error) -> Self {
         let detail = error.data.as_ref().and_then(|data| {
-            let told = data
+            let message = data
                 .get("details")
                 .or_else(|| data.get("message"))
                 .unwrap_or(data);
-            told.as_str().map(|text| format!(": {text}"))
+            message.as_str().map(|text| format!(": {text}"))
         });
         let detail = detail.unwrap_or_default();
         Self::new(&format!("`{method}`: {}{detail}", error.message))

@@ -28,8 +28,8 @@ type Outcome = Result<Value, Refused>;
 /// An agent that is run once.
 pub(crate) struct Headless {
     process: Process,
-    pub(super) heard: mpsc::Receiver<AgentMessage>,
-    said: Arc<Tail>,
+    pub(super) messages: mpsc::Receiver<AgentMessage>,
+    tail: Arc<Tail>,
     native: Option<NativeId>,
     model: Option<String>,
     /// What it is told by, and what listens to it, until it has its prompt.
@@ -44,7 +44,7 @@ impl Headless {
         let program = start.program.to_owned();
         let (process, stdin, stdout) =
             Process::start(start).map_err(|error| AgentError::not_started(&program, &error))?;
-        let (tell, heard) = mpsc::channel(WAITING);
+        let (tell, messages) = mpsc::channel(WAITING);
         let (tell_outcome, outcome) = oneshot::channel();
         let cancelled = Arc::new(AtomicBool::new(false));
         let listener = Listener {
@@ -55,9 +55,9 @@ impl Headless {
             cancelled: Arc::clone(&cancelled),
         };
         Ok(Self {
-            said: process.stderr_tail(),
+            tail: process.stderr_tail(),
             process,
-            heard,
+            messages,
             native: None,
             model: None,
             pipes: Some((stdin, listener)),
@@ -96,7 +96,7 @@ impl Headless {
             }
             Err(_) => {
                 let text = format!("the agent named no session in {} s", BEGIN.as_secs());
-                Err(AgentError::new("agent-not-ready", self.said.after(&text)))
+                Err(AgentError::new("agent-not-ready", self.tail.after(&text)))
             }
         }
     }
@@ -114,7 +114,7 @@ impl Headless {
     }
 
     pub(super) fn lives(&self) -> bool {
-        !self.heard.is_closed() && siglum_platform::process(self.pid()).is_some()
+        !self.messages.is_closed() && siglum_platform::process(self.pid()).is_some()
     }
 
     /// What comes of the prompt that it was told.
@@ -137,7 +137,7 @@ impl Headless {
     pub(super) async fn refused(&mut self, code: &'static str, refused: &Refused) -> AgentError {
         self.process.hear_out().await;
         let code = refused.code.unwrap_or(code);
-        AgentError::new(code, self.said.after(&refused.text))
+        AgentError::new(code, self.tail.after(&refused.text))
     }
 }
 

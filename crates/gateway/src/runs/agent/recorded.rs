@@ -15,7 +15,7 @@ use crate::runs::{RunEvent, Usage};
 struct Run {
     native: String,
     stop: String,
-    said: Vec<Observation>,
+    observations: Vec<Observation>,
     events: Vec<RunEvent>,
     usage: Usage,
     /// Tokens that were known before the end.
@@ -62,7 +62,7 @@ fn played(lines: &[Value]) -> Run {
         native,
         stop: answer["stopReason"].as_str().unwrap().to_owned(),
         usage: scribe.usage(NOW),
-        said: scribe.take_observations(NOW),
+        observations: scribe.take_observations(NOW),
         events: scribe.events(),
         before,
     }
@@ -70,7 +70,7 @@ fn played(lines: &[Value]) -> Run {
 
 impl Run {
     fn messages(&self) -> Vec<&str> {
-        let own = self.said.iter().filter(|o| o.subagent.is_none());
+        let own = self.observations.iter().filter(|o| o.subagent.is_none());
         let text = |o: &&'_ Observation| match &o.fact {
             Fact::Message { text, .. } => text.text().is_some_and(|text| !text.is_empty()),
             _ => false,
@@ -84,7 +84,7 @@ impl Run {
     }
 
     fn calls(&self) -> Vec<(&str, ToolClass, Outcome)> {
-        let returned = self.said.iter().filter_map(|o| match &o.fact {
+        let returned = self.observations.iter().filter_map(|o| match &o.fact {
             Fact::ToolEnded { class, outcome, .. } => Some((o.event.as_str(), *class, *outcome)),
             _ => None,
         });
@@ -101,7 +101,7 @@ impl Run {
 }
 
 #[test]
-fn a_run_is_told_as_over_the_protocol() {
+fn a_headless_run_reads_like_one_over_the_protocol() {
     let all = lines("turns");
     let begins = |line: &Value| line["subtype"] == "init";
     let second = all.iter().rposition(begins).unwrap();
@@ -156,7 +156,7 @@ fn what_is_not_allowed_is_refused() {
 #[test]
 fn a_sub_agent_has_its_own_name_and_what_it_does_is_its_own() {
     let run = played(&lines("subagent"));
-    let started = run.said.iter().find_map(|o| match &o.fact {
+    let started = run.observations.iter().find_map(|o| match &o.fact {
         Fact::SubagentStarted { agent_type, call } => Some((o, agent_type, call)),
         _ => None,
     });
@@ -168,7 +168,7 @@ fn a_sub_agent_has_its_own_name_and_what_it_does_is_its_own() {
     );
     let id = begun.subagent.as_deref().unwrap();
     assert!(!id.starts_with("toolu_"), "the agent's own name: {id}");
-    let inner = run.said.iter();
+    let inner = run.observations.iter();
     let inner = inner.filter(|o| o.subagent.as_deref() == Some(id));
     let ended = inner.clone();
     let ended = ended.filter(|o| matches!(o.fact, Fact::ToolEnded { .. }));
@@ -201,7 +201,7 @@ fn what_ends_before_its_result_died_and_what_it_used_is_known() {
 }
 
 #[test]
-fn errors_are_told_and_a_limit_is_one() {
+fn errors_are_reported_and_a_limit_is_one() {
     let end = |result: Value| {
         let mut records = Records::default();
         records.take(&result);
@@ -215,8 +215,8 @@ fn errors_are_told_and_a_limit_is_one() {
         result
     };
     use serde_json::json;
-    let said = json!({ "subtype": "success", "result": "API Error: 529" });
-    assert_eq!(text(result(said)), "API Error: 529");
+    let stated = json!({ "subtype": "success", "result": "API Error: 529" });
+    assert_eq!(text(result(stated)), "API Error: 529");
     let listed = json!({ "subtype": "error_during_execution", "errors": ["a", "b"] });
     assert_eq!(text(result(listed)), "a / b");
     let bare = json!({ "subtype": "error_during_execution" });

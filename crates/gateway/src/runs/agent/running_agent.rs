@@ -140,14 +140,14 @@ impl Agent {
     }
 
     /// What it said, and nobody looked at yet.
-    pub(crate) fn heard_more(&mut self) -> Option<AgentMessage> {
+    pub(crate) fn try_hear(&mut self) -> Option<AgentMessage> {
         self.message_receiver().try_recv().ok()
     }
 
     const fn message_receiver(&mut self) -> &mut mpsc::Receiver<AgentMessage> {
         match self {
-            Self::Acp(agent) => &mut agent.heard,
-            Self::Headless(agent) => &mut agent.heard,
+            Self::Acp(agent) => &mut agent.messages,
+            Self::Headless(agent) => &mut agent.messages,
         }
     }
 

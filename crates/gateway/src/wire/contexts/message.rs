@@ -132,12 +132,12 @@ impl ContextMessage {
 }
 
 /// The messages of a request, in order.
-pub(crate) fn messages(said: &[ContextMessage]) -> Result<Vec<Message>, Problem> {
+pub(crate) fn messages(sent: &[ContextMessage]) -> Result<Vec<Message>, Problem> {
     let one = |(place, message): (usize, &ContextMessage)| {
         let checked = message.checked();
         checked.map_err(|p| p.within(&format!("messages.{place}")))
     };
-    said.iter().enumerate().map(one).collect()
+    sent.iter().enumerate().map(one).collect()
 }
 
 /// Where a visible message comes from.

@@ -29,8 +29,8 @@ pub(crate) struct MaintainContext {
 }
 
 macro_rules! with_keys {
-    ($($asked:ident),+ $(,)?) => {$(
-        impl $asked {
+    ($($request:ident),+ $(,)?) => {$(
+        impl $request {
             /// Both keys.
             pub(crate) fn keys(&self) -> Keys {
                 Keys {

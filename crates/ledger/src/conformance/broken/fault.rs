@@ -3,7 +3,6 @@
 /// One fault. The name is that of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// Nothing is wrong.
     None,
     /// The verb writes nothing and says that it did.
     Lost(&'static str),

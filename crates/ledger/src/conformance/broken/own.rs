@@ -125,7 +125,7 @@ impl BrokenTx<'_> {
             Fault::Ignores("sessions", "seen") => filter.seen = false,
             Fault::Ignores("sessions", "parent") => filter.parent = None,
             Fault::Ignores("sessions", "links") => filter.links.clear(),
-            Fault::Ignores("sessions", "order") => filter.order = crate::Order::Heard,
+            Fault::Ignores("sessions", "order") => filter.order = crate::Order::LastActive,
             Fault::Ignores("sessions", "limit") => filter.limit = 0,
             _ => {}
         }
@@ -139,11 +139,11 @@ impl BrokenTx<'_> {
             return Ok(Appended::New(head + 1));
         }
         let mut seen: Observation = entry.observation.clone();
-        if let Fact::Prompt { text: said, .. } = &mut seen.fact
+        if let Fact::Prompt { text: body, .. } = &mut seen.fact
             && self.state.fault == Fault::Cuts
-            && let Some(long) = said.text().filter(|t| t.len() > 1024)
+            && let Some(long) = body.text().filter(|t| t.len() > 1024)
         {
-            *said = text(&long.chars().take(300).collect::<String>());
+            *body = text(&long.chars().take(300).collect::<String>());
         }
         let mut taken = self.append_as(entry, &seen)?;
         if taken == Appended::Known && self.state.fault == Fault::TakesTwice {

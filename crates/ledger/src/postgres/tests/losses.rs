@@ -75,13 +75,13 @@ impl Broken {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let line = Arc::new(AtomicU8::new(Line::Whole as u8));
-        let told = Arc::clone(&line);
+        let state = Arc::clone(&line);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let server = TcpStream::connect(&host).unwrap();
                 let (up, down) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-                let told = Arc::clone(&told);
-                std::thread::spawn(move || pass_words(up, server, &told));
+                let state = Arc::clone(&state);
+                std::thread::spawn(move || pass_words(up, server, &state));
                 std::thread::spawn(move || pass_answers(down, client));
             }
         });

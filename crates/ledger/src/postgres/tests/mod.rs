@@ -152,11 +152,11 @@ fn details(ledger: &mut PostgresLedger) -> Vec<String> {
 
 /// An error with all that caused it.
 fn error_chain(error: &LedgerError) -> String {
-    let mut told = format!("{error:?} {error}");
+    let mut text = format!("{error:?} {error}");
     let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
     while let Some(error) = cause {
-        told.push_str(&format!(": {error} {error:?}"));
+        text.push_str(&format!(": {error} {error:?}"));
         cause = error.source();
     }
-    told
+    text
 }

@@ -97,7 +97,7 @@ fn a_newer_schema_that_we_may_write_is_no_reason_to_refuse() {
 }
 
 #[test]
-fn what_cannot_be_reached_is_told_without_the_password() {
+fn what_cannot_be_reached_is_reported_without_the_password() {
     let Some(home) = Home::shared() else { return };
     let good = home.server.url();
     let (_, place) = good.rsplit_once('@').unwrap();
@@ -115,10 +115,10 @@ fn what_cannot_be_reached_is_told_without_the_password() {
         let settings = PostgresSettings::new(&url, home.settings.tenant.clone());
         for how in [Open::Hook, command(1)] {
             let error = refused(&settings, how);
-            let told = error_chain(&error);
-            assert!(matches!(error, LedgerError::Unreachable(_)), "{told}");
+            let chain = error_chain(&error);
+            assert!(matches!(error, LedgerError::Unreachable(_)), "{chain}");
             assert!(error.is_out_of_reach());
-            assert!(!told.contains("hunter2"), "{told}");
+            assert!(!chain.contains("hunter2"), "{chain}");
         }
     }
 }

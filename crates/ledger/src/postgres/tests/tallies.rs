@@ -19,7 +19,7 @@ fn miscounts(home: &Home) -> Vec<Miscount> {
 }
 
 #[test]
-fn a_row_that_somebody_else_deletes_or_changes_is_told() {
+fn a_row_that_somebody_else_deletes_or_changes_is_reported() {
     let Some(home) = Home::shared() else { return };
     crate::conformance::fill(Box::new(home.open()));
     assert_eq!(miscounts(&home), []);

@@ -209,7 +209,7 @@ fn several_workers_claim_different_sessions() {
 }
 
 #[test]
-fn a_commit_is_told_to_those_who_listen_to_the_same_ledger() {
+fn a_commit_is_announced_to_those_who_listen_to_the_same_ledger() {
     let Some(home) = Home::shared() else { return };
     let Some(other) = Home::shared() else { return };
     let mut ledger = home.furnished();

@@ -91,7 +91,7 @@ fn texts_may_hold_anything() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_told() {
+fn what_does_not_fit_together_is_reported() {
     let Some(home) = Home::shared() else { return };
     let mut ledger = home.furnished();
     put(&mut ledger, |tx| append(tx, 1, "k")).unwrap();

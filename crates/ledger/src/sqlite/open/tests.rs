@@ -213,7 +213,7 @@ fn a_hook_waits_for_a_lock_and_not_for_long() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_to_is_said_to_be_so() {
+fn a_place_that_cannot_be_written_to_is_reported_as_such() {
     let home = Home::furnished();
     let below_a_file = home.path().join("ledger.db");
     let a_directory = home.0.path().join("siglum");
@@ -296,7 +296,7 @@ fn leases_of_a_file_go_by_the_time_of_its_machine() {
 }
 
 #[test]
-fn each_write_is_as_safe_as_it_was_asked_to_be() {
+fn each_write_is_as_safe_as_requested() {
     let home = Home::furnished();
     let mut ledger = home.open(command(1)).unwrap();
     let (normal, full) = (1, 2);

@@ -155,7 +155,7 @@ fn every_column_of_every_table_has_a_sum_or_a_reason_for_none() {
 
 /// Every summed column of every table that a small ledger fills.
 #[test]
-fn a_changed_column_is_told_with_its_row_and_no_other_one_is() {
+fn a_changed_column_is_reported_with_its_row_and_no_other_one_is() {
     let dir = tempfile::tempdir().unwrap();
     fill(Box::new(open(&dir)));
     let mut ledger = open(&dir);
@@ -179,9 +179,9 @@ fn a_changed_column_is_told_with_its_row_and_no_other_one_is() {
             );
             if behind.execute(&change, []).unwrap_or_default() > 0 {
                 sums_on(&behind).unwrap();
-                let told = super::unlike(&behind, 9).unwrap();
-                assert!(!told.is_empty(), "{table}.{column}");
-                assert!(told.iter().all(|u| u.table == *table), "{told:?}");
+                let found = super::unlike(&behind, 9).unwrap();
+                assert!(!found.is_empty(), "{table}.{column}");
+                assert!(found.iter().all(|u| u.table == *table), "{found:?}");
                 seen += 1;
             }
             behind.execute_batch("ROLLBACK").unwrap();
@@ -206,7 +206,7 @@ fn rows(db: &Connection, table: &str) -> u64 {
 }
 
 #[test]
-fn a_row_that_is_gone_or_another_one_in_its_place_is_told() {
+fn a_row_that_is_gone_or_another_one_in_its_place_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let behind = filled(&dir);
     assert_eq!(super::miscounts(&behind).unwrap(), []);
@@ -259,15 +259,15 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there() {
         )
         .unwrap();
     let mut ledger = open(&dir);
-    let told = read(&mut ledger, |tx| tx.miscounts()).unwrap();
-    assert_eq!(told, []);
+    let miscounts = read(&mut ledger, |tx| tx.miscounts()).unwrap();
+    assert_eq!(miscounts, []);
     let stored = rows(&behind, "statements");
     behind.execute("DELETE FROM statements", []).unwrap();
-    let told = read(&mut ledger, |tx| tx.miscounts()).unwrap();
+    let miscounts = read(&mut ledger, |tx| tx.miscounts()).unwrap();
     let wanted = Miscount {
         table: "statements",
         stored,
         found: 0,
     };
-    assert_eq!(told, [wanted]);
+    assert_eq!(miscounts, [wanted]);
 }

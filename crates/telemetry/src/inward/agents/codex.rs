@@ -17,7 +17,6 @@ pub(super) fn started(record: &Record<'_>) -> Option<String> {
     Some(output.get("agent_id")?.as_str()?.to_owned())
 }
 
-/// Tells what a record says.
 pub(super) fn listen(record: &Record<'_>, teller: &mut Teller<'_>) {
     if record.is_span() {
         return turn(record, teller);

@@ -21,7 +21,6 @@ pub(super) fn subagent(record: &Record<'_>) -> Option<String> {
     }
 }
 
-/// Tells what a record says.
 pub(super) fn listen(record: &Record<'_>, teller: &mut Teller<'_>) {
     let (true, Some(trace)) = (record.is_span(), record.trace()) else {
         return;

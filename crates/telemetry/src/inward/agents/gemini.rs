@@ -15,7 +15,6 @@ pub(super) fn subagent(record: &Record<'_>) -> Option<String> {
     record.text("agent_id").or_else(prompt).map(str::to_owned)
 }
 
-/// Tells what a record says.
 pub(super) fn listen(record: &Record<'_>, teller: &mut Teller<'_>) {
     match record.name {
         "gemini_cli.api_response" => {

@@ -29,7 +29,6 @@ fn prompt<'a>(record: &Record<'a>) -> Option<Prompt<'a>> {
     ))
 }
 
-/// The sub-agent that a record is of.
 pub(super) fn subagent(record: &Record<'_>) -> Option<String> {
     let own = record.text("qwen-code.subagent.id");
     let prompted = || match prompt(record)? {
@@ -39,7 +38,6 @@ pub(super) fn subagent(record: &Record<'_>) -> Option<String> {
     own.or_else(prompted).map(str::to_owned)
 }
 
-/// Tells what a record says.
 pub(super) fn listen(record: &Record<'_>, teller: &mut Teller<'_>) {
     if let Some(Prompt::Turn(turn)) = prompt(record) {
         teller.turn = Some(turn.to_owned());
@@ -58,8 +56,8 @@ pub(super) fn listen(record: &Record<'_>, teller: &mut Teller<'_>) {
         }
         "qwen-code.interaction" if record.is_span() => {
             if let Some(Prompt::Turn(turn)) = prompt(record) {
-                let asked = record.text("qwen-code.message_type");
-                let synthetic = match asked {
+                let message_type = record.text("qwen-code.message_type");
+                let synthetic = match message_type {
                     None | Some("userQuery") => Synthetic::No,
                     Some(_) => Synthetic::Yes,
                 };

@@ -14,7 +14,6 @@ pub(in crate::inward) enum SecondId {
     Conflict,
 }
 
-/// One agent.
 pub(in crate::inward) struct AgentSpec {
     /// The name in the ledger.
     pub(in crate::inward) name: &'static str,

@@ -54,7 +54,6 @@ impl<'a> Fields<'a> {
         self.list(key)?.iter().map(read).collect()
     }
 
-    /// An object.
     pub(super) fn object(self, key: &'static str) -> Read<Option<Self>> {
         self.get(key).map(|value| Self::new(value, key)).transpose()
     }

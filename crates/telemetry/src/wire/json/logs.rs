@@ -9,7 +9,6 @@ use super::fields::{Fields, Read};
 use super::value::{any, attributes, resource, scope};
 use super::{Faults, groups, leaves, one};
 
-/// Reads a request.
 pub(super) fn request(
     root: Fields<'_>,
     faults: &mut Faults,

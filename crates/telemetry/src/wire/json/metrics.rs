@@ -14,7 +14,6 @@ use super::fields::{Bad, Fields, Read, float, number};
 use super::value::{attributes, resource, scope};
 use super::{Faults, groups, leaves, one};
 
-/// Reads a request.
 pub(super) fn request(
     root: Fields<'_>,
     faults: &mut Faults,

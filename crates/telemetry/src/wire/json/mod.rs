@@ -18,7 +18,6 @@ use super::batch::{Batch, Content, Signal};
 use super::decode::DecodeError;
 use fields::{Fields, Read};
 
-/// Reads a request.
 pub(super) fn read(signal: Signal, bytes: &[u8]) -> Result<Batch, DecodeError> {
     let json = parse::parse(bytes).map_err(DecodeError::Json)?;
     let root = Fields::new(&json, "the request").map_err(|_| DecodeError::Shape("the request"))?;

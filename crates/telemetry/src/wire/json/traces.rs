@@ -11,7 +11,6 @@ use super::fields::{Fields, Read};
 use super::value::{attributes, resource, scope};
 use super::{Faults, groups, leaves, one};
 
-/// Reads a request.
 pub(super) fn request(
     root: Fields<'_>,
     faults: &mut Faults,

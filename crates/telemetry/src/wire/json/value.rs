@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::bytes;
 use super::fields::{Bad, Fields, Read, float, number};
 
-/// Attributes of anything.
 pub(super) fn attributes(fields: Fields<'_>, key: &'static str) -> Read<Vec<KeyValue>> {
     fields.each(key, attribute)
 }
@@ -76,7 +75,6 @@ fn any_or_empty(value: &Value) -> Read<AnyValue> {
     }
 }
 
-/// The resource of a group.
 pub(super) fn resource(group: Fields<'_>) -> Read<Option<Resource>> {
     let Some(fields) = group.object("resource")? else {
         return Ok(None);
@@ -103,7 +101,6 @@ fn entity(value: &Value) -> Read<EntityRef> {
     })
 }
 
-/// The scope of a group.
 pub(super) fn scope(group: Fields<'_>) -> Read<Option<InstrumentationScope>> {
     let Some(fields) = group.object("scope")? else {
         return Ok(None);

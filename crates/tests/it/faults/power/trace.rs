@@ -7,27 +7,39 @@ use std::path::{Component, Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Op {
     /// A file got a name that it had not.
-    Create { file: usize, name: PathBuf },
-    /// A directory was made.
-    MakeDir { name: PathBuf },
-    /// Bytes were written.
+    Create {
+        file: usize,
+        name: PathBuf,
+    },
+    MakeDir {
+        name: PathBuf,
+    },
     Write {
         file: usize,
         at: u64,
         bytes: Vec<u8>,
     },
     /// It was cut, or made longer.
-    Length { file: usize, length: u64 },
-    /// All of a file was waited for.
-    SyncFile { file: usize },
+    Length {
+        file: usize,
+        length: u64,
+    },
+    SyncFile {
+        file: usize,
+    },
     /// The names of a directory were waited for.
-    SyncDir { name: PathBuf },
+    SyncDir {
+        name: PathBuf,
+    },
     /// All of the file system was waited for.
     SyncAll,
-    /// A name moved.
-    Rename { from: PathBuf, to: PathBuf },
-    /// A name went.
-    Remove { name: PathBuf },
+    Rename {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Remove {
+        name: PathBuf,
+    },
 }
 
 /// Reads a trace (`strace -f -y -xx`). `known` are the files that were there before, numbered in their order.

@@ -23,11 +23,11 @@ fn granted(op: &Op) -> Option<u64> {
 /// Nobody's write is acknowledged after a higher epoch was given to somebody, and each epoch is one driver's.
 fn fenced(part: &Part<'_>) -> Vec<String> {
     let mut problems = Vec::new();
-    let told = part
+    let grants = part
         .ops
         .iter()
         .filter_map(|op| Some((op.returned, granted(op)?)));
-    let known = Known::new(told.collect());
+    let known = Known::new(grants.collect());
     let mut owners: BTreeMap<u64, &str> = BTreeMap::new();
     for op in &part.ops {
         if let Some(epoch) = granted(op) {

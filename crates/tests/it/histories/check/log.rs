@@ -67,18 +67,18 @@ pub(super) fn forks(history: &[Op], authority: &Authority) -> Vec<String> {
             ));
         }
         // Whoever was told first that it is there may not have made it; nobody made it before one was asked to.
-        let asked = history
+        let requests = history
             .iter()
             .filter(|op| op.is("fork") && op.session == forks[0].session);
-        let from = asked.map(|op| op.invoked).min().unwrap_or_default();
+        let from = requests.map(|op| op.invoked).min().unwrap_or_default();
         let until = forks.iter().map(|op| op.returned).min().unwrap_or(u64::MAX);
         let commits = history
             .iter()
             .filter(|op| op.is("commit") && op.session == forks[0].session);
-        let told = commits
+        let acknowledged = commits
             .clone()
             .filter_map(|op| Some((op.returned, op.receipt()?)));
-        if Known::new(told.collect()).before(from) > number {
+        if Known::new(acknowledged.collect()).before(from) > number {
             problems.push(format!(
                 "{session}: forked before what was acknowledged, at {at}"
             ));

@@ -83,19 +83,19 @@ struct Known {
 
 impl Known {
     /// From moments and what was told at each.
-    fn new(mut told: Vec<(u64, u64)>) -> Self {
-        told.sort_unstable();
+    fn new(mut steps: Vec<(u64, u64)>) -> Self {
+        steps.sort_unstable();
         let mut most = 0;
-        for (_, number) in &mut told {
+        for (_, number) in &mut steps {
             most = most.max(*number);
             *number = most;
         }
-        Self { steps: told }
+        Self { steps }
     }
 
     /// What had been told before a moment.
     fn before(&self, moment: u64) -> u64 {
-        let at = self.steps.partition_point(|(told, _)| *told < moment);
+        let at = self.steps.partition_point(|(time, _)| *time < moment);
         at.checked_sub(1).map_or(0, |at| self.steps[at].1)
     }
 }

@@ -28,7 +28,7 @@ fn receipt_problems(part: &Part<'_>) -> Vec<String> {
         match stored {
             Some(receipt) if receipt.is(answer) && named(&receipt.key) => {
                 // Asked for again, it is still all that it was.
-                if op.committed_now() && !part.log.items(receipt).ends_with(&op.said) {
+                if op.committed_now() && !part.log.items(receipt).ends_with(&op.items) {
                     problems.push(part.problem(&format!("lost: what {} said", op.name())));
                 }
                 if op.committed_now() && op.step["expected"] != receipt.first - 1 {
@@ -50,9 +50,9 @@ fn receipt_problems(part: &Part<'_>) -> Vec<String> {
 
 /// What was acknowledged before something else was asked for comes before it.
 fn in_time(part: &Part<'_>) -> Vec<String> {
-    let told = part.ops.iter().filter(|op| op.is_done());
-    let told = told.filter_map(|op| Some((op.returned, op.receipt()?)));
-    let known = Known::new(told.collect());
+    let receipts = part.ops.iter().filter(|op| op.is_done());
+    let receipts = receipts.filter_map(|op| Some((op.returned, op.receipt()?)));
+    let known = Known::new(receipts.collect());
     let committed = part.ops.iter().filter(|op| op.committed_now());
     let late = committed.filter(|op| op.receipt() <= Some(known.before(op.invoked)));
     late.map(|op| {

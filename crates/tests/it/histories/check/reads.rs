@@ -83,8 +83,8 @@ fn timely(
         .items(receipt)
         .last()
         .is_some_and(Item::is_of_recovery);
-    let asked = begun.get(receipt.key.as_str()).copied().unwrap_or_default();
-    let early = !recovered && asked > op.returned;
+    let requested = begun.get(receipt.key.as_str()).copied().unwrap_or_default();
+    let early = !recovered && requested > op.returned;
     early.then(|| format!("uncommitted: receipt {number} before anybody asked for it"))
 }
 
@@ -177,13 +177,16 @@ fn pending(part: &Part<'_>, op: &Op) -> Option<String> {
     let mine = of
         .clone()
         .filter(|o| o.by == op.by && o.is_done() && o.returned < op.invoked);
-    if let Some(lost) = mine.flat_map(|o| &o.said).find(|item| !read.contains(item)) {
+    if let Some(lost) = mine
+        .flat_map(|o| &o.items)
+        .find(|item| !read.contains(item))
+    {
         return Some(format!("lost: {} does not wait", lost.key));
     }
-    let said: Vec<&Item> = of
+    let sent: Vec<&Item> = of
         .filter(|o| o.may_be_done())
-        .flat_map(|o| &o.said)
+        .flat_map(|o| &o.items)
         .collect();
-    let other = read.iter().find(|item| !said.contains(item))?;
+    let other = read.iter().find(|item| !sent.contains(item))?;
     Some(format!("altered: nobody said {}", other.key))
 }

@@ -63,10 +63,10 @@ impl<'a> Turn<'a> {
     /// was not said otherwise, too.
     fn own(&self, op: &'a Op) -> Vec<&'a Item> {
         let elsewhere = |item: &Item| {
-            let mut others = self.content_ops().filter(|other| other.said != op.said);
-            others.any(|other| other.said.contains(item))
+            let mut others = self.content_ops().filter(|other| other.items != op.items);
+            others.any(|other| other.items.contains(item))
         };
-        let all = op.said.iter();
+        let all = op.items.iter();
         all.filter(|item| op.is_done() || !elsewhere(item))
             .collect()
     }
@@ -82,7 +82,7 @@ impl<'a> Turn<'a> {
             }
             let mut by = self
                 .content_ops()
-                .filter(|op| op.said.contains(item))
+                .filter(|op| op.items.contains(item))
                 .peekable();
             if by.peek().is_none() {
                 wrong.push(format!("altered: nobody said {item:?}"));
@@ -111,17 +111,17 @@ impl<'a> Turn<'a> {
     /// Who spoke first comes first.
     fn out_of_order(&self, place: &BTreeMap<&Item, usize>) -> Vec<String> {
         let mut wrong = Vec::new();
-        let asked = self.content_ops().filter(|op| op.may_be_done());
-        let all: Vec<_> = asked.map(|op| (op, self.own(op))).collect();
+        let possible = self.content_ops().filter(|op| op.may_be_done());
+        let all: Vec<_> = possible.map(|op| (op, self.own(op))).collect();
         let at = |own: &[&Item]| Some((*place.get(own.first()?)?, *place.get(own.last()?)?));
         for (n, (one, ones)) in all.iter().enumerate() {
             // What was asked for again may be of the last time, if nobody was told of the first, ...
-            if !one.is_done() && all[n + 1..].iter().any(|(op, _)| op.said == one.said) {
+            if !one.is_done() && all[n + 1..].iter().any(|(op, _)| op.items == one.items) {
                 continue;
             }
             for (two, twos) in &all[n + 1..] {
                 // ... and stays where it was said first.
-                let first = all.iter().find(|(op, _)| op.said == two.said);
+                let first = all.iter().find(|(op, _)| op.items == two.items);
                 if first.is_some_and(|(op, _)| op.invoked < two.invoked) {
                     continue;
                 }
@@ -144,7 +144,7 @@ impl<'a> Turn<'a> {
     /// A driver asked for this turn to be committed, and was not refused.
     fn committed(&self, first: u64) -> Vec<String> {
         let mut commits = self.ops.iter().filter(|op| op.is("commit"));
-        let ends = |op: &Op| op.said.len() <= self.items.len() && self.items.ends_with(&op.said);
+        let ends = |op: &Op| op.items.len() <= self.items.len() && self.items.ends_with(&op.items);
         let behind = |op: &Op| op.step["expected"].as_u64() == Some(first - 1);
         let mut wrong = Vec::new();
         if !commits.any(|op| op.may_be_done() && ends(op) && behind(op)) {
@@ -195,7 +195,7 @@ fn not_there(part: &Part<'_>) -> Vec<String> {
     let waits = part.log.open.as_ref().map(|(key, _)| key.as_str());
     let mut problems = Vec::new();
     for (key, ops) in &part.turns {
-        let says = |op: &&&Op| op.says() && op.is_done() && !op.said.is_empty();
+        let says = |op: &&&Op| op.says() && op.is_done() && !op.items.is_empty();
         // A commit that was acknowledged has a receipt to ask for.
         let kept = ops.iter().filter(says).find(|op| !op.is("commit"));
         let Some(op) = kept.filter(|_| !committed.contains(key)) else {

@@ -313,8 +313,8 @@ fn serve(lab: &Lab, agents: &[Agent]) -> (Child, String) {
     let out = serving.stdout.take().expect("its output");
     BufReader::new(out).read_line(&mut line).expect("a line");
     let ready: Value = serde_json::from_str(&line).unwrap_or_else(|e| {
-        let said = fs::read_to_string(lab.beside("log/serve.err")).unwrap_or_default();
-        panic!("{e}: {line}\n{said}")
+        let stderr = fs::read_to_string(lab.beside("log/serve.err")).unwrap_or_default();
+        panic!("{e}: {line}\n{stderr}")
     });
     let address = ready["data"]["address"].as_str().expect("its address");
     (serving, address.to_owned())

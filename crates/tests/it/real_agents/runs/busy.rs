@@ -15,8 +15,8 @@ fn ten_at_once(agents: &[Agent]) {
         return;
     };
     let names: Vec<String> = (0..10).map(|n| fresh(&format!("c{n}"))).collect();
-    let asked = names.iter().enumerate();
-    let runs: Vec<_> = asked
+    let numbered = names.iter().enumerate();
+    let runs: Vec<_> = numbered
         .map(|(n, name)| {
             let agent = agents[n % agents.len()];
             bench.beside(bench.body(agent, Some(name), "two_tools"))
@@ -129,9 +129,9 @@ fn two_conversations_share_a_trace() {
         bench.is_recorded(&answer, name);
     }
     let spans = bench.spans_of(&trace);
-    let told: BTreeSet<&str> = spans
+    let exported: BTreeSet<&str> = spans
         .iter()
         .filter_map(|s| s["attributes"]["session.id"].as_str())
         .collect();
-    assert_eq!(told, names.iter().map(String::as_str).collect());
+    assert_eq!(exported, names.iter().map(String::as_str).collect());
 }

@@ -39,9 +39,9 @@ fn a_named_run_and_the_one_that_goes_on_with_it_are_one_conversation() {
     assert!(tools(&bench.own_spans(&second)).is_empty());
     let used = bench.lab.model.all_counted(&["turn"]);
     let recorded = bench.get(&format!("/v1/sessions/{}", first.run("session")));
-    let told = &recorded["tokens"];
-    assert_eq!(told["output"], json!(used.output), "{recorded:#}");
-    assert_eq!(told["input"], json!(used.input), "{recorded:#}");
+    let tokens = &recorded["tokens"];
+    assert_eq!(tokens["output"], json!(used.output), "{recorded:#}");
+    assert_eq!(tokens["input"], json!(used.input), "{recorded:#}");
     let why = bench.lab.ask(&["why", "HEAD"]);
     assert!(why.to_string().contains(first.run("session")), "{why:#}");
 }

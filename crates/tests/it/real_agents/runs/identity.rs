@@ -9,7 +9,7 @@ use crate::real_sinks::sinks::fresh;
 
 /// A name from outside stands everywhere, and the agent's own is an alias of it.
 #[track_caller]
-fn is_called_as_asked(agent: Agent) {
+fn keeps_the_given_name(agent: Agent) {
     let Some(bench) = Bench::open(&[agent], Hooks::None) else {
         return;
     };
@@ -27,10 +27,10 @@ fn is_called_as_asked(agent: Agent) {
         Some(true),
         "{answer:#?}"
     );
-    let asked = bench.lab.model.sessions();
+    let callers = bench.lab.model.sessions();
     assert!(
-        asked.contains(native) || asked.contains(NAMELESS) || agent == Agent::Pi,
-        "the model was asked by {asked:?}, not {native}"
+        callers.contains(native) || callers.contains(NAMELESS) || agent == Agent::Pi,
+        "the model was asked by {callers:?}, not {native}"
     );
     let shown = bench.lab.ask(&["session", "show", answer.run("session")]);
     let natives = shown["native_ids"].as_array().expect("a list");
@@ -39,28 +39,28 @@ fn is_called_as_asked(agent: Agent) {
 }
 
 #[test]
-fn claude_code_is_called_as_asked() {
-    is_called_as_asked(Agent::Claude);
+fn claude_code_keeps_the_given_name() {
+    keeps_the_given_name(Agent::Claude);
 }
 
 #[test]
-fn codex_is_called_as_asked() {
-    is_called_as_asked(Agent::Codex);
+fn codex_keeps_the_given_name() {
+    keeps_the_given_name(Agent::Codex);
 }
 
 #[test]
-fn gemini_is_called_as_asked() {
-    is_called_as_asked(Agent::Gemini);
+fn gemini_keeps_the_given_name() {
+    keeps_the_given_name(Agent::Gemini);
 }
 
 #[test]
-fn opencode_is_called_as_asked() {
-    is_called_as_asked(Agent::OpenCode);
+fn opencode_keeps_the_given_name() {
+    keeps_the_given_name(Agent::OpenCode);
 }
 
 #[test]
-fn pi_is_called_as_asked() {
-    is_called_as_asked(Agent::Pi);
+fn pi_keeps_the_given_name() {
+    keeps_the_given_name(Agent::Pi);
 }
 
 /// Where nobody names it, the agent does: with nothing, with null, and with blanks of each kind.

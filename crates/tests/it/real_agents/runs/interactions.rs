@@ -88,8 +88,8 @@ fn a_question_is_lost_with_its_agent() {
     let mut body = bench.body(Agent::Claude, Some(&name), "write_commit");
     body["permissions"] = json!("ask");
     let run = bench.beside(body);
-    let asked = bench.open_interaction(&name);
-    let id = asked["id"].as_str().expect("an id").to_owned();
+    let interaction = bench.open_interaction(&name);
+    let id = interaction["id"].as_str().expect("an id").to_owned();
     bench.killed_and_again();
     drop(run);
     let path = format!("/v1/sessions/{name}/interactions/{id}");

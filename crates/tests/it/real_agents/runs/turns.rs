@@ -68,9 +68,9 @@ fn two_turns(agent: Agent) {
         "{root:#}"
     );
     let used = tokens(&bench.lab.model);
-    if let Some(told) = what_is_told(agent, used) {
+    if let Some(expected) = known_totals(agent, used) {
         let shown = bench.phoenix.sessions();
-        assert_eq!(shown[&name].totals, told);
+        assert_eq!(shown[&name].totals, expected);
         let recorded = bench.get(&format!("/v1/sessions/{}", first.run("session")));
         assert_eq!(
             recorded["tokens"]["output"],
@@ -81,7 +81,7 @@ fn two_turns(agent: Agent) {
 }
 
 /// What is known of tokens that were used: not all agents tell all.
-fn what_is_told(agent: Agent, used: Tokens) -> Option<Totals> {
+fn known_totals(agent: Agent, used: Tokens) -> Option<Totals> {
     // Of what Codex and Gemini CLI put into a cache nothing is told.
     let written = match agent {
         Agent::Claude => used.cache_write,

@@ -17,12 +17,12 @@ use crate::faulty::Fault;
 use crate::machine;
 use crate::steps::Player;
 
-static TOLD: AtomicBool = AtomicBool::new(false);
+static STOP: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn run(store: &str, home: &str, how: &Value) {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        TOLD.store(true, Ordering::SeqCst);
+        STOP.store(true, Ordering::SeqCst);
     });
     std::thread::scope(|scope| {
         for n in 0..how["threads"].as_u64().unwrap() {
@@ -55,7 +55,7 @@ struct Load {
     /// Where the logs end, as far as it has heard.
     ends: BTreeMap<String, u64>,
     turns: u64,
-    said: u64,
+    tags: u64,
     /// Holds that it walked away with.
     stale: Vec<Hold>,
     /// The turns that it tried to commit last.
@@ -89,7 +89,7 @@ impl Load {
             forks: Vec::new(),
             ends: BTreeMap::new(),
             turns: 0,
-            said: 0,
+            tags: 0,
             stale: Vec::new(),
             keys: Vec::new(),
         };
@@ -173,7 +173,7 @@ impl Load {
 
     fn drive(mut self) {
         let enough = |load: &Self| load.most > 0 && load.operations >= load.most;
-        while !TOLD.load(Ordering::SeqCst) && !enough(&self) {
+        while !STOP.load(Ordering::SeqCst) && !enough(&self) {
             if self.once_in(16) {
                 self.fork();
             }
@@ -237,7 +237,7 @@ impl Load {
             if self.once_in(5) && self.renew(&mut hold).is_err() {
                 break;
             }
-            if TOLD.load(Ordering::SeqCst) {
+            if STOP.load(Ordering::SeqCst) {
                 break;
             }
         }
@@ -311,8 +311,8 @@ impl Load {
 
     /// `<driver>:<turn>:<n>`
     fn tag(&mut self, key: &str) -> String {
-        self.said += 1;
-        format!("{}:{key}:{}", self.name, self.said)
+        self.tags += 1;
+        format!("{}:{key}:{}", self.name, self.tags)
     }
 
     fn notes(&mut self, key: &str, most: u64) -> Vec<Value> {
@@ -328,34 +328,34 @@ impl Load {
         let is_new = taken_up.is_none();
         self.turns += 1;
         let key = taken_up.unwrap_or_else(|| format!("{}.{}", self.name, self.turns));
-        let on = |hold: &Hold, what: &str, said: Value| {
+        let on = |hold: &Hold, what: &str, observations: Value| {
             json!({
                 "do": what, "session": hold.session, "epoch": hold.epoch, "expected": hold.end,
-                "key": key, "said": said,
+                "key": key, "said": observations,
             })
         };
         if is_new && self.once_in(3) {
-            let mut said = vec![json!({ "prompt": self.tag(&key) })];
-            said.extend(self.notes(&key, 4));
-            said.push(json!({ "stop": "" }));
-            return self.commit(hold, &key, on(hold, "commit", json!(said)));
+            let mut observations = vec![json!({ "prompt": self.tag(&key) })];
+            observations.extend(self.notes(&key, 4));
+            observations.push(json!({ "stop": "" }));
+            return self.commit(hold, &key, on(hold, "commit", json!(observations)));
         }
         if is_new {
-            let said = match self.once_in(6) {
+            let observations = match self.once_in(6) {
                 true => json!([]),
                 false => json!([{ "prompt": self.tag(&key) }]),
             };
-            self.must(&on(hold, "open", said))?;
+            self.must(&on(hold, "open", observations))?;
         }
         for _ in 0..self.roll(4) {
             if self.once_in(3) {
                 let tag = self.tag(&key);
                 self.must(&on(hold, "append", json!([{ "call": tag }])))?;
-                let said = json!([{ "result": tag }]);
-                self.must(&on(hold, "append", said))?;
+                let observations = json!([{ "result": tag }]);
+                self.must(&on(hold, "append", observations))?;
             } else {
-                let said = json!(self.notes(&key, 3));
-                self.must(&on(hold, "append", said))?;
+                let observations = json!(self.notes(&key, 3));
+                self.must(&on(hold, "append", observations))?;
             }
         }
         if self.once_in(5) {
@@ -364,15 +364,15 @@ impl Load {
         if self.once_in(8) {
             return self.must(&on(hold, "abort", json!([]))).map(|_| ());
         }
-        let mut said = self.notes(&key, 1);
+        let mut observations = self.notes(&key, 1);
         if !self.once_in(3) {
-            said.push(json!({ "stop": "" }));
+            observations.push(json!({ "stop": "" }));
         }
         if self.once_in(6) {
-            self.must(&on(hold, "append", json!(said)))?;
-            said.clear();
+            self.must(&on(hold, "append", json!(observations)))?;
+            observations.clear();
         }
-        self.commit(hold, &key, on(hold, "commit", json!(said)))
+        self.commit(hold, &key, on(hold, "commit", json!(observations)))
     }
 
     fn must(&mut self, step: &Value) -> Result<Value, Failed> {

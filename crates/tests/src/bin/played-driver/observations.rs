@@ -8,8 +8,8 @@ use siglum_domain::observation::{
 use siglum_domain::redact::Redactor;
 use siglum_engine::World;
 
-pub(crate) fn read(world: &World<'_>, turn: &str, said: &Value) -> Vec<Observation> {
-    let items = said.as_array().into_iter().flatten();
+pub(crate) fn read(world: &World<'_>, turn: &str, list: &Value) -> Vec<Observation> {
+    let items = list.as_array().into_iter().flatten();
     items.map(|item| one(world, turn, item)).collect()
 }
 

@@ -14,14 +14,14 @@ pub(crate) fn refusal(error: &TurnError) -> Value {
         Fate::NotCommitted => "not committed",
         Fate::Unknown => "unknown",
     };
-    let mut told = json!({ "error": error.code(), "fate": fate, "text": whole(error) });
+    let mut answer = json!({ "error": error.code(), "fate": fate, "text": whole(error) });
     if let TurnError::Stale { committed, .. } = error {
-        told["committed"] = json!(committed);
+        answer["committed"] = json!(committed);
     }
     if let TurnError::Conflict { receipt, .. } = error {
-        told["digest"] = json!(receipt);
+        answer["digest"] = json!(receipt);
     }
-    told
+    answer
 }
 
 pub(crate) fn store(error: &LedgerError) -> Value {

@@ -150,7 +150,7 @@ impl Player {
         expected = step["expected"].as_u64().unwrap_or(expected);
         let (world, ledger) = (&self.world, &mut self.ledger);
         let key = step["key"].as_str().unwrap_or("");
-        let said = observations::read(world, key, &step["said"]);
+        let items = observations::read(world, key, &step["said"]);
         match text(step, "do") {
             "renew" => {
                 hold = turn::renew(world, ledger, hold, term(step)).map_err(refused)?;
@@ -164,14 +164,14 @@ impl Player {
                 let all = turn::pending(ledger, hold).map_err(refused)?;
                 Ok(json!(all.iter().map(show::observation).collect::<Vec<_>>()))
             }
-            "open" => match turn::open(world, ledger, hold, expected, key, &said) {
+            "open" => match turn::open(world, ledger, hold, expected, key, &items) {
                 Ok(Opened::Turn(turn)) => Ok(json!({ "turn": turn.id.to_string() })),
                 Ok(Opened::Committed(receipt)) => {
                     Ok(json!({ "committed": show::receipt(&receipt) }))
                 }
                 Err(error) => Err(refused(error)),
             },
-            "append" => turn::append(world, ledger, hold, key, &said)
+            "append" => turn::append(world, ledger, hold, key, &items)
                 .map(|()| json!({}))
                 .map_err(refused),
             "abort" => turn::abort(ledger, hold, key)
@@ -179,7 +179,7 @@ impl Player {
                 .map_err(refused),
             _ => {
                 let done =
-                    turn::commit(world, ledger, hold, expected, key, &said).map_err(refused)?;
+                    turn::commit(world, ledger, hold, expected, key, &items).map_err(refused)?;
                 self.drives
                     .insert(id, (hold, expected.max(done.receipt.last)));
                 Ok(json!({ "receipt": show::receipt(&done.receipt), "already": done.already }))
@@ -346,7 +346,7 @@ impl Player {
                 let one = |h: &turn::Held| {
                     json!({
                         "session": h.turn.session.to_string(), "key": h.turn.key, "held": h.turn.held,
-                        "said": h.said.iter().map(show::observation).collect::<Vec<_>>(),
+                        "said": h.observations.iter().map(show::observation).collect::<Vec<_>>(),
                         "driver": h.driver.as_ref().map(|(name, _)| name.clone()),
                     })
                 };

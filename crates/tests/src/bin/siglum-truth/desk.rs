@@ -33,7 +33,7 @@ impl<'w> Desk<'w> {
 struct Clerk {
     child: Child,
     answers: BufReader<ChildStdout>,
-    asked: u64,
+    requests: u64,
 }
 
 impl Clerk {
@@ -47,7 +47,7 @@ impl Clerk {
         let mut clerk = Self {
             child,
             answers,
-            asked: 0,
+            requests: 0,
         };
         let client = json!({ "name": "siglum-truth", "version": "1" });
         clerk.request(
@@ -65,8 +65,8 @@ impl Clerk {
     }
 
     fn request(&mut self, method: &str, parameters: &Value) -> Value {
-        self.asked += 1;
-        let id = self.asked;
+        self.requests += 1;
+        let id = self.requests;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }));
         let mut line = String::new();
         self.answers.read_line(&mut line).unwrap();

@@ -58,7 +58,6 @@ pub(crate) struct Question {
     pub(crate) carried: bool,
     /// Who wrote lines whose text does not say it, where lines are judged.
     pub(crate) writers: Option<Vec<(String, String, String)>>,
-    /// Where it is.
     pub(crate) repo: PathBuf,
     /// The number of the case, as lines have it.
     pub(crate) number: u64,
@@ -159,7 +158,7 @@ fn statement(party: &Value, truths: &[&str], what: &str) -> Statement {
         (false, _) if is_true() => Worth::Likely,
         (false, _) => Worth::FalseLikely,
     };
-    let said = if named.is_empty() {
+    let answer = if named.is_empty() {
         "nobody".to_owned()
     } else {
         named.join(" or ")
@@ -167,7 +166,7 @@ fn statement(party: &Value, truths: &[&str], what: &str) -> Statement {
     let truths = truths.join(" or ");
     Statement {
         worth,
-        text: format!("{what}: the truth is {truths}, the answer {said} [{verdict}]"),
+        text: format!("{what}: the truth is {truths}, the answer {answer} [{verdict}]"),
     }
 }
 
@@ -215,12 +214,12 @@ fn judge_lines(
                         continue;
                     };
                     let what = format!("{} {path}:{number} {text:?}", &question.commit.id[..10]);
-                    let mut said = statement(author, &[&writer], &what);
+                    let mut judged = statement(author, &[&writer], &what);
                     // People are not seen writing: no line can be theirs.
-                    if writer == PERSON && said.worth == Worth::Unknown {
-                        said.worth = Worth::Silent;
+                    if writer == PERSON && judged.worth == Worth::Unknown {
+                        judged.worth = Worth::Silent;
                     }
-                    statements.push(said);
+                    statements.push(judged);
                 }
             }
         }

@@ -92,7 +92,7 @@ impl OpenJson {
             turn_key: turn.key.clone(),
             turn: turn.id.to_string(),
             since: turn.opened_at.to_string(),
-            events: held.said.len(),
+            events: held.observations.len(),
             left: left.to_owned(),
             text: text.to_owned(),
             held: matches!(held.tail, Tail::Unanswered(_)) && held.driver.is_none(),
@@ -176,7 +176,7 @@ fn calls(held: &Held) -> Vec<CallJson> {
         return Vec::new();
     };
     let call = |event: &String| {
-        held.said.iter().find_map(|o| match &o.fact {
+        held.observations.iter().find_map(|o| match &o.fact {
             Fact::ToolStarted { tool, input, .. } if o.event == *event => Some(CallJson {
                 tool: tool.clone(),
                 input: Body::text(input).map(|text| ui::one_line(text, INPUT)),

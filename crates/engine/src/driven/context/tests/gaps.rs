@@ -14,9 +14,9 @@ fn a_turn_that_is_missing_holds_up_the_next_until_it_is_filled_in() {
     let behind = host.commit(&keys, &numbered(2));
     assert_eq!(behind, Committed::Behind { expected: 3 });
     let refused = host.contexts(|c| c.assemble(&keys, &Assemble::default()));
-    let told = refused.unwrap_err();
-    assert_eq!(told.code(), "gap");
-    assert!(told.to_string().contains("3 to 4"), "{told}");
+    let error = refused.unwrap_err();
+    assert_eq!(error.code(), "gap");
+    assert!(error.to_string().contains("3 to 4"), "{error}");
     host.contexts(|c| c.backfill(&keys, &numbered(1))).unwrap();
     assert!(matches!(
         host.commit(&keys, &numbered(2)),
@@ -52,7 +52,7 @@ fn what_comes_after_a_gap_was_accepted_stands_at_its_place() {
 }
 
 #[test]
-fn a_host_that_begins_further_on_is_told_of_the_gap() {
+fn a_host_that_begins_further_on_is_given_the_gap() {
     let mut host = Host::new();
     let keys = host.shared("r");
     host.commit(&keys, &numbered(0));

@@ -25,7 +25,7 @@ fn ticks_have_one_route_and_see_nothing_of_each_other() {
 }
 
 #[test]
-fn an_ordinary_run_has_both_keys_equal_and_sees_what_was_said() {
+fn an_ordinary_run_has_both_keys_equal_and_sees_earlier_messages() {
     let mut host = Host::new();
     let keys = host.shared("agent:main:main");
     assert_eq!(keys, Keys::shared(route("agent:main:main")));
@@ -125,7 +125,7 @@ fn a_rewind_goes_on_from_its_anchor_and_the_old_branch_stays() {
 }
 
 #[test]
-fn a_fork_shares_what_was_said_by_reference() {
+fn a_fork_shares_earlier_messages_by_reference() {
     let mut host = Host::new();
     let from = host.shared("r");
     host.commit_turns(&from, &["a", "b"]);

@@ -68,8 +68,8 @@ fn fire(replica: &mut Replica, now: Timestamp, dies: bool, seen: &mut Seen) {
             seen.lost += 1;
             continue;
         }
-        let said = seen.fired.len() % 10;
-        let text = if said == 0 {
+        let remainder = seen.fired.len() % 10;
+        let text = if remainder == 0 {
             "Look at this."
         } else {
             "HEARTBEAT_OK"
@@ -180,8 +180,8 @@ fn check(
     assert!(seen.lost >= 1);
     let (mut total, mut interrupted, mut skipped) = (0, 0, 0);
     for definition in all {
-        let told = show(replica.ledger.as_mut(), &definition.name).unwrap();
-        for t in &told.totals {
+        let shown = show(replica.ledger.as_mut(), &definition.name).unwrap();
+        for t in &shown.totals {
             total += t.ticks;
             match (t.outcome, t.reason.as_str()) {
                 (TickOutcome::Interrupted, _) => interrupted += t.ticks,
@@ -190,11 +190,11 @@ fn check(
             }
         }
         assert!(
-            told.record.alive_at.is_some(),
+            shown.record.alive_at.is_some(),
             "whether {} lives",
             definition.name
         );
-        let last = told.last.unwrap();
+        let last = shown.last.unwrap();
         let newest = wanted.iter().rfind(|(n, _)| *n == definition.name.as_str());
         assert_eq!(
             Some(&(definition.name.to_string(), last.due)),

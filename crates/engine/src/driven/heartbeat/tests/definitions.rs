@@ -137,9 +137,9 @@ fn a_schema_is_that_of_an_object_for_those_who_take_arguments() {
         (r#","target":"session","session":"team:lead""#, "{}", false),
         ("", "{}", false),
     ] {
-        let told = defined(form(&format!(r#"{target},"schema":{schema}"#)));
+        let parsed = defined(form(&format!(r#"{target},"schema":{schema}"#)));
         let expected = (!good).then(|| "schema".to_owned());
-        assert_eq!(told.err(), expected, "{target} {schema}");
+        assert_eq!(parsed.err(), expected, "{target} {schema}");
     }
     assert!(defined(form(r#","schema":null"#)).unwrap().takes.is_none());
 }

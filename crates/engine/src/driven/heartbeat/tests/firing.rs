@@ -161,12 +161,12 @@ fn a_tick_is_skipped_while_the_one_before_runs() {
         replica.play(now, |here, ledger| hold(here, ledger, &held).unwrap());
     }
     assert!(replica.claim(at("2026-01-05T00:20:00Z")).is_empty());
-    let asked = replica.play(at("2026-01-05T00:20:01Z"), |here, ledger| {
+    let refused = replica.play(at("2026-01-05T00:20:01Z"), |here, ledger| {
         ask(here, ledger, &name("h"), "ann")
     });
     assert!(
-        matches!(asked, Err(HeartbeatError::StillRunning { .. })),
-        "{asked:?}"
+        matches!(refused, Err(HeartbeatError::StillRunning { .. })),
+        "{refused:?}"
     );
     replica
         .end(
@@ -186,7 +186,7 @@ fn a_tick_is_skipped_while_the_one_before_runs() {
 }
 
 #[test]
-fn a_tick_whose_runner_died_is_told_and_never_run_again() {
+fn a_tick_whose_runner_died_is_interrupted_and_never_run_again() {
     let (dir, mut first) = one("");
     let mut second = Replica::new(opened(&dir), 2, 0);
     let claimed = first.claim(at("2026-01-05T00:10:00Z")).remove(0);

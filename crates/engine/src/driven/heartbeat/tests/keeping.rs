@@ -82,12 +82,12 @@ fn a_change_of_where_answers_go_is_recorded() {
     );
     keep(&mut replica, START, &other, Origin::Asked).unwrap();
     keep(&mut replica, START, &other, Origin::Asked).unwrap();
-    let told = audited(&mut replica, &Action::HeartbeatChanged);
-    assert_eq!(told.len(), 2, "what changes nothing is not told: {told:?}");
+    let rows = audited(&mut replica, &Action::HeartbeatChanged);
+    assert_eq!(rows.len(), 2, "what changes nothing is not told: {rows:?}");
     assert!(
-        told.iter()
+        rows.iter()
             .any(|t| t.contains(r#""target":"session team:lead","target_before":"log""#)),
-        "{told:?}"
+        "{rows:?}"
     );
 }
 
@@ -318,7 +318,7 @@ fn a_session_that_goes_on_is_not_swept() {
 }
 
 #[test]
-fn a_silent_heartbeat_can_still_be_asked_about_and_a_removed_one_goes_at_last() {
+fn a_silent_heartbeat_can_still_be_shown_and_a_removed_one_goes_at_last() {
     let (_dir, mut replica) = desk();
     keep(
         &mut replica,
@@ -330,9 +330,9 @@ fn a_silent_heartbeat_can_still_be_asked_about_and_a_removed_one_goes_at_last() 
     run(&mut replica, 1);
     let later = at("2026-02-05T00:00:00Z");
     replica.play(later, |here, ledger| sweep(here, ledger).unwrap());
-    let told = show(replica.ledger.as_mut(), &name("h")).unwrap();
-    assert_eq!(told.last.unwrap().due, at("2026-01-05T01:00:00Z"));
-    assert_eq!(told.record.alive_at, Some(at("2026-01-05T01:00:00Z")));
+    let shown = show(replica.ledger.as_mut(), &name("h")).unwrap();
+    assert_eq!(shown.last.unwrap().due, at("2026-01-05T01:00:00Z"));
+    assert_eq!(shown.record.alive_at, Some(at("2026-01-05T01:00:00Z")));
     replica.play(later, |here, ledger| {
         remove(here, ledger, &name("h"), "ann").unwrap();
     });

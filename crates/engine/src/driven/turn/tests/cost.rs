@@ -42,14 +42,14 @@ fn one_turn(here: &Here<'_>, ledger: &mut dyn Ledger, driver: &mut Driver, key: 
         event
     };
     let long = "The build is green, and here is why. ".repeat(100);
-    let [asked, call, result] = [prompt("Build it."), call("a"), result("a")].map(mine);
+    let [prompt, call, result] = [prompt("Build it."), call("a"), result("a")].map(mine);
     let [answer, stop] = [message("m", &long), stop()].map(mine);
-    driver.open(here, ledger, key, &[asked]).unwrap();
+    driver.open(here, ledger, key, &[prompt]).unwrap();
     driver.append(here, ledger, &[call]).unwrap();
     driver.append(here, ledger, &[result, answer]).unwrap();
     let mut commit = || {
-        let said = std::slice::from_ref(&stop);
-        driver.commit(here, ledger, key, said).unwrap()
+        let events = std::slice::from_ref(&stop);
+        driver.commit(here, ledger, key, events).unwrap()
     };
     let (first, again) = (commit(), commit());
     assert!(again.already);
@@ -94,7 +94,7 @@ fn assert_same(one: &Cost, other: &Cost, what: &str) {
 }
 
 #[test]
-fn a_turn_costs_the_same_whatever_was_said_before() {
+fn a_turn_costs_the_same_whatever_came_before() {
     let [short, rest @ ..] = HISTORIES.map(|events| (events, cost(events)));
     let (_, least) = &short;
     assert!(least.rows > 0 && least.bytes > 0 && least.hashed > 0);
@@ -112,7 +112,7 @@ fn a_turn_costs_the_same_whatever_was_said_before() {
 }
 
 #[test]
-fn a_context_costs_the_same_whatever_was_said_before_its_compaction() {
+fn a_context_costs_the_same_whatever_came_before_its_compaction() {
     let [short, long] = [10, 10_000].map(|events| {
         let (mut stage, mut driver) = grown(events);
         let session = driver.hold().session;

@@ -51,8 +51,8 @@ fn a_turn_that_had_come_to_its_stop_is_committed_once() {
 
 #[test]
 fn a_turn_that_was_broken_off_is_kept_as_that() {
-    let said = [prompt("Go."), call("a"), result("a"), message("m", "So f")];
-    let (mut stage, session, _) = left(&said);
+    let events = [prompt("Go."), call("a"), result("a"), message("m", "So f")];
+    let (mut stage, session, _) = left(&events);
     let next = take(&mut stage, session, &holder("two", Some(51))).unwrap();
     assert!(matches!(next.recovered, Recovered::Interrupted(_)));
     assert_eq!(how(&mut stage, session), Some(Recovery::Interrupted));
@@ -81,7 +81,7 @@ fn a_turn_in_which_nothing_was_answered_waits_for_the_next_driver() {
 }
 
 #[test]
-fn a_turn_in_which_nothing_was_said_goes() {
+fn an_empty_turn_goes() {
     let (mut stage, session, _) = left(&[]);
     assert_eq!(recovered(&mut stage, session), Recovered::Nothing);
     assert_eq!(stage.read(|tx| tx.open_turn(session)), None);
@@ -134,8 +134,8 @@ fn a_call_without_a_result_waits_for_a_person() {
             assert_eq!((*outcome, output), (wanted, &None), "nothing is invented");
             assert_eq!(end.observation.source, Source::Siglum);
         }
-        let said = stage.read(|tx| tx.statements_of_session(session));
-        assert_eq!(said.last().unwrap().by, "ann");
+        let statements = stage.read(|tx| tx.statements_of_session(session));
+        assert_eq!(statements.last().unwrap().by, "ann");
         take(&mut stage, session, &holder("two", Some(51))).unwrap();
     }
 }

@@ -5,7 +5,6 @@ use super::measure::{cut, width};
 /// How to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Only with ASCII characters.
     pub ascii: bool,
     /// How many columns there are.
     pub width: usize,
@@ -14,7 +13,6 @@ pub struct Style {
 /// What a piece of text is, for those who colour it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// Plain text.
     Plain,
     /// A name.
     Title,
@@ -33,7 +31,6 @@ pub enum Tone {
 /// A piece of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// What it is.
     pub tone: Tone,
     /// The text, without control characters.
     pub text: String,
@@ -42,7 +39,6 @@ pub struct Piece {
 /// A drawing, line by line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drawing {
-    /// The lines, each in pieces.
     pub lines: Vec<Vec<Piece>>,
 }
 

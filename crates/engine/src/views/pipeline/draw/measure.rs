@@ -76,14 +76,14 @@ pub fn duration(millis: u64) -> String {
 /// A number with a space between thousands.
 pub(super) fn count(n: u64) -> String {
     let digits = n.to_string();
-    let mut told = String::new();
+    let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            told.push(' ');
+            text.push(' ');
         }
-        told.push(digit);
+        text.push(digit);
     }
-    told
+    text
 }
 
 /// `1 commit`, `2 commits`.
@@ -97,14 +97,14 @@ mod tests {
 
     #[test]
     fn spans_are_read_at_a_glance() {
-        for (millis, told) in [
+        for (millis, expected) in [
             (0, "0s"),
             (42_999, "42s"),
             (650_000, "10m50s"),
             (3_900_000, "1h5m"),
             (183_600_000, "2d3h"),
         ] {
-            assert_eq!(duration(millis), told);
+            assert_eq!(duration(millis), expected);
         }
     }
 

@@ -82,7 +82,7 @@ impl Sheet<'_> {
             .iter()
             .filter(|p| p.state.is_over())
             .count();
-        let told = format!(
+        let text = format!(
             "{}{over} of {} over",
             self.dot(),
             plural(self.graph.phases.len() as u64, "phase")
@@ -97,7 +97,7 @@ impl Sheet<'_> {
         Line::new(Tone::Good, done.repeat(full))
             .and(Tone::Dim, open.repeat(bar - full))
             .and(Tone::Plain, percent)
-            .and(Tone::Dim, told)
+            .and(Tone::Dim, text)
     }
 
     /// The phases on one line, what goes on in brackets.
@@ -110,13 +110,13 @@ impl Sheet<'_> {
             }
             let (sign, tone) = of_state(phase.state, self.style.ascii);
             let name = clean(phase.name.as_deref().unwrap_or_default(), self.style.ascii);
-            let told = format!("{sign} {name}");
+            let label = format!("{sign} {name}");
             line = line.and(
                 tone,
                 if phase.is_current() {
-                    format!("[{told}]")
+                    format!("[{label}]")
                 } else {
-                    told
+                    label
                 },
             );
         }
@@ -203,15 +203,15 @@ impl Sheet<'_> {
         if checks.all() == 0 {
             return None;
         }
-        let told = [
+        let counts = [
             (checks.passed, "passed"),
             (checks.failed, "failed"),
             (checks.skipped, "skipped"),
             (checks.errored, "errored"),
             (checks.contradictory, "contradictory"),
         ];
-        let told = told.into_iter().filter(|(n, _)| *n > 0);
-        let told: Vec<String> = told.map(|(n, word)| format!("{n} {word}")).collect();
+        let counts = counts.into_iter().filter(|(n, _)| *n > 0);
+        let parts: Vec<String> = counts.map(|(n, word)| format!("{n} {word}")).collect();
         let (all, tone) = if checks.is_all_passed() {
             ("all passed", Tone::Good)
         } else {
@@ -220,7 +220,7 @@ impl Sheet<'_> {
         Some(
             Line::new(Tone::Plain, "checks: ")
                 .and(tone, all)
-                .and(Tone::Plain, format!(": {}", told.join(", "))),
+                .and(Tone::Plain, format!(": {}", parts.join(", "))),
         )
     }
 }

@@ -30,7 +30,7 @@ fn member(n: u128, phase: &str, role: &str, agent: &str, (from, to): (i64, i64))
         started: at(from),
         ended: Some(at(to)),
         activity: Activity::Completed,
-        said: None,
+        end: None,
         tokens: Tokens {
             input: 12_000,
             output: 800,
@@ -164,9 +164,9 @@ fn four_phases_with_two_roles_at_one_time_and_a_repeated_one() {
 
 #[test]
 fn the_same_in_ascii() {
-    let told = drawn(&under_way(), true, 100);
-    assert!(told.is_ascii(), "{told}");
-    insta::assert_snapshot!("four_phases_ascii", told);
+    let text = drawn(&under_way(), true, 100);
+    assert!(text.is_ascii(), "{text}");
+    insta::assert_snapshot!("four_phases_ascii", text);
 }
 
 #[test]
@@ -260,12 +260,12 @@ proptest! {
             (3, What::Review { phase: None, verdict: ReviewVerdict::Approved, role: Some(names[3].clone()), contract: None }, Some(&names[2])),
         ]);
         let graph = fold(&names[2], &events, &members, at(50));
-        let told = drawn(&graph, ascii, width);
-        prop_assert!(!ascii || told.is_ascii());
-        for line in told.lines() {
+        let text = drawn(&graph, ascii, width);
+        prop_assert!(!ascii || text.is_ascii());
+        for line in text.lines() {
             prop_assert!(!line.chars().any(char::is_control), "{line:?}");
             prop_assert!(unicode_width::UnicodeWidthStr::width(line) <= width.clamp(20, 100), "{line}");
         }
-        prop_assert_eq!(ragged(&told), None, "{}", told);
+        prop_assert_eq!(ragged(&text), None, "{}", text);
     }
 }

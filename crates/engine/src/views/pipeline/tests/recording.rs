@@ -35,8 +35,8 @@ fn put(
     events: &[NewEvent],
 ) -> Result<Vec<(u64, bool)>, PipelineError> {
     let recorded = stage.play(|world, ledger| record(world, ledger, id, events, "Ada", "cli"))?;
-    let told = |r: &Recorded| (r.number, r.already);
-    Ok(recorded.iter().map(told).collect())
+    let pair = |r: &Recorded| (r.number, r.already);
+    Ok(recorded.iter().map(pair).collect())
 }
 
 fn linked(stage: &mut Stage, n: u128, links: &[Link]) -> SessionId {

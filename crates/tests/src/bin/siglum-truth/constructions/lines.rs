@@ -55,7 +55,7 @@ fn write(case: &mut Case<'_>, agent: usize, path: &PathBuf, content: &str) {
                 "*** Begin Patch\n*** Add File: {}\n{added}*** End Patch\n",
                 path.display()
             );
-            let said = format!(
+            let output = format!(
                 "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nA {}\n",
                 path.display()
             );
@@ -65,7 +65,7 @@ fn write(case: &mut Case<'_>, agent: usize, path: &PathBuf, content: &str) {
                 &json!({ "command": patch }),
                 move |_| {
                     fs::write(&file, body).unwrap();
-                    json!(said)
+                    json!(output)
                 },
             );
         }
@@ -408,7 +408,7 @@ fn patched(case: &mut Case<'_>) {
         lines[2],
     );
     let file = path.clone();
-    let said = format!(
+    let output = format!(
         "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nM {}\n",
         path.display()
     );
@@ -426,7 +426,7 @@ fn patched(case: &mut Case<'_>) {
                 let now = fs::read_to_string(&file).unwrap();
                 by_hand(case, &file, &format!("{now}{more}"));
             }
-            json!(said)
+            json!(output)
         },
     );
     let who = committer(case, agent);
