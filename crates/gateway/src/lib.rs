@@ -31,6 +31,7 @@ mod run_answer;
 mod runner;
 mod runs;
 mod settings;
+mod shared_schemas;
 mod shares;
 mod stream;
 mod telemetry;

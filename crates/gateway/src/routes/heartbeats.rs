@@ -19,6 +19,7 @@ use crate::body::Body;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::Query;
+use crate::shared_schemas::{Heartbeat, HeartbeatForm, HeartbeatTick};
 
 /// Ticks of one page, and at most.
 const PAGE: usize = 50;
@@ -52,7 +53,7 @@ pub(crate) struct CreateHeartbeat {
     #[schema(pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")]
     name: String,
     /// Definition: the fields of a heartbeat in the configuration.
-    #[schema(value_type = Object)]
+    #[schema(value_type = HeartbeatForm)]
     definition: Form,
 }
 
@@ -60,7 +61,7 @@ pub(crate) struct CreateHeartbeat {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct HeartbeatList {
     /// Sorted by name.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<Heartbeat>)]
     items: Vec<HeartbeatJson>,
 }
 
@@ -68,7 +69,7 @@ pub(crate) struct HeartbeatList {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TickList {
     /// Newest first.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<HeartbeatTick>)]
     items: Vec<TickJson>,
     /// Pass it as `cursor` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +99,7 @@ pub(crate) async fn list(
 #[utoipa::path(post, path = "/v1/heartbeats", tag = "heartbeats", operation_id = "createHeartbeat",
     security(("launcher" = [])),
     request_body = CreateHeartbeat,
-    responses((status = 200, description = "The heartbeat", body = Object), Problems))]
+    responses((status = 200, description = "The heartbeat", body = Heartbeat), Problems))]
 pub(crate) async fn put(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -129,7 +130,7 @@ pub(crate) async fn put(
 #[utoipa::path(get, path = "/v1/heartbeats/{heartbeat}", tag = "heartbeats", operation_id = "getHeartbeat",
     security(("launcher" = [])),
     params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
-    responses((status = 200, description = "The heartbeat", body = Object), Problems))]
+    responses((status = 200, description = "The heartbeat", body = Heartbeat), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -195,7 +196,7 @@ pub(crate) async fn ticks(
 #[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/run", tag = "heartbeats", operation_id = "runHeartbeat",
     security(("launcher" = [])),
     params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
-    responses((status = 202, description = "The tick that was started", body = Object), Problems))]
+    responses((status = 202, description = "The tick that was started", body = HeartbeatTick), Problems))]
 pub(crate) async fn run(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -210,7 +211,7 @@ pub(crate) async fn run(
 #[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/pause", tag = "heartbeats", operation_id = "pauseHeartbeat",
     security(("launcher" = [])),
     params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
-    responses((status = 200, description = "The heartbeat", body = Object), Problems))]
+    responses((status = 200, description = "The heartbeat", body = Heartbeat), Problems))]
 pub(crate) async fn pause(
     State(app): State<App>,
     caller: Launcher,
@@ -223,7 +224,7 @@ pub(crate) async fn pause(
 #[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/resume", tag = "heartbeats", operation_id = "resumeHeartbeat",
     security(("launcher" = [])),
     params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
-    responses((status = 200, description = "The heartbeat", body = Object), Problems))]
+    responses((status = 200, description = "The heartbeat", body = Heartbeat), Problems))]
 pub(crate) async fn resume(
     State(app): State<App>,
     caller: Launcher,

@@ -20,6 +20,7 @@ use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::Query;
+use crate::shared_schemas::{Pipeline, PipelineBundle};
 use crate::wire::{PipelineEvents, PipelineList, RecordedEvent, RecordedEvents};
 
 /// Rows of a page.
@@ -73,7 +74,7 @@ pub(crate) async fn list(
 #[utoipa::path(get, path = "/v1/pipelines/{pipeline}", tag = "pipelines", operation_id = "getPipeline",
     security(("launcher" = [])),
     params(("pipeline" = String, Path, description = "Pipeline id", pattern = r"^[!-.0-~]{1,256}$")),
-    responses((status = 200, description = "The current state of the pipeline", body = Object), Problems))]
+    responses((status = 200, description = "The current state of the pipeline", body = Pipeline), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -124,7 +125,7 @@ pub(crate) async fn draw(
 #[utoipa::path(get, path = "/v1/pipelines/{pipeline}/bundle", tag = "pipelines", operation_id = "getPipelineBundle",
     security(("launcher" = [])),
     params(("pipeline" = String, Path, description = "Pipeline id", pattern = r"^[!-.0-~]{1,256}$")),
-    responses((status = 200, description = "The document", body = Object), Problems))]
+    responses((status = 200, description = "The document", body = PipelineBundle), Problems))]
 pub(crate) async fn bundle(
     State(app): State<App>,
     Launcher(caller): Launcher,

@@ -7,6 +7,7 @@ use siglum_engine::views::pipeline::{GraphJson, Recorded};
 use utoipa::ToSchema;
 
 use crate::problem::Problem;
+use crate::shared_schemas::Pipeline;
 
 /// An event of a pipeline. Its fields depend on its kind; fields of other kinds are refused.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
@@ -124,7 +125,7 @@ pub(crate) struct RecordedEvents {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PipelineList {
     /// The pipelines, newest first.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<Pipeline>)]
     pub(crate) items: Vec<GraphJson>,
     /// Pass it as `cursor` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
