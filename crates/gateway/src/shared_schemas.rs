@@ -51,7 +51,10 @@ fn form<T: JsonSchema>(prefix: &str) -> (Value, Vec<(String, Value)>) {
         fields.remove("$schema");
         fields.remove("title");
         if let Some(Value::Object(defs)) = fields.remove("$defs") {
-            parts.extend(defs.into_iter().map(|(name, part)| (named(prefix, &name), part)));
+            parts.extend(
+                defs.into_iter()
+                    .map(|(name, part)| (named(prefix, &name), part)),
+            );
         }
     }
     (schema, parts)

@@ -196,7 +196,9 @@ fn clippy() -> Result<Ended, Failure> {
 
 fn docs() -> Result<Ended, Failure> {
     let mut cargo = programs::cargo(&["doc", "--no-deps", "--quiet"]);
-    cargo.args(programs::WHOLE).env("RUSTDOCFLAGS", "-D warnings");
+    cargo
+        .args(programs::WHOLE)
+        .env("RUSTDOCFLAGS", "-D warnings");
     programs::run(&mut cargo).map(|()| Ended::default())
 }
 

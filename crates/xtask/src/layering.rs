@@ -79,7 +79,11 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
     ("tokio-postgres-rustls", &[], &["siglum-ledger"]),
     ("axum", &["siglum-gateway"], &[]),
     ("tower-http", &["siglum-gateway"], &[]),
-    ("tonic", &["siglum-gateway", "siglum-egress"], &[]),
+    (
+        "tonic",
+        &["siglum-gateway", "siglum-egress", "siglum-tests"],
+        &[],
+    ),
     ("clap", &["siglum"], &[]),
     ("clap_complete", &["siglum"], &[]),
     ("clap_mangen", &["siglum"], &[]),
