@@ -172,6 +172,23 @@ name!(
     }
 );
 
+/// What ledgers and documents have in the place of an agent that nobody named.
+const UNNAMED: &str = "unknown";
+
+impl AgentName {
+    /// Stands where nobody named the agent.
+    #[must_use]
+    pub fn unnamed() -> Self {
+        Self(UNNAMED.into())
+    }
+
+    /// The agent; `None` where nobody named it.
+    #[must_use]
+    pub fn named(&self) -> Option<&Self> {
+        (self.as_str() != UNNAMED).then_some(self)
+    }
+}
+
 impl ConversationId {
     /// What a session is called that nobody outside named: what its agent calls it, where that keeps to the grammar, else
     /// by its own id. A native id is never made to fit: two of them would be one conversation.

@@ -137,7 +137,7 @@ pub fn variables() -> Vec<AgentVariable> {
     {
         found.push(AgentVariable {
             name: (*variable).to_owned(),
-            agent: name("unknown"),
+            agent: AgentName::unnamed(),
             native: None,
         });
     }

@@ -20,7 +20,7 @@ use crate::identity::audit::{self, Entry};
 use crate::identity::links::{self, LinksError};
 use crate::identity::repositories::note_place;
 use crate::identity::{FirstLinks, NewSession, open_session, proven, target};
-pub use crate::identity::{Standing, UNKNOWN_AGENT, UNREADABLE_TOKEN, standing};
+pub use crate::identity::{Standing, UNREADABLE_TOKEN, standing};
 use crate::record::session_log;
 
 /// What a launcher says of a session that it is about to start.
@@ -69,7 +69,7 @@ pub fn register(
             worktree: new.place.as_ref().map(|p| p.worktree.clone()),
             ..SessionRecord::new(
                 session,
-                new.launch.agent.clone().unwrap_or_else(unknown_agent),
+                new.launch.agent.clone().unwrap_or_else(AgentName::unnamed),
                 // No agent has given it a name yet.
                 ConversationId::of_native(None, session),
                 home,
@@ -95,10 +95,6 @@ pub fn register(
         links::note_left_out(tx, here.ids, at, (session, &new.by), &new.left_out)?;
         Ok(())
     })
-}
-
-fn unknown_agent() -> AgentName {
-    AgentName::new(UNKNOWN_AGENT).expect("because it keeps to the grammar")
 }
 
 /// The session that a command speaks for that was handed a claim. None if the claim proves nothing, or if the nearest

@@ -11,8 +11,6 @@ use siglum_ledger::{
 
 use crate::identity::statements;
 
-/// The agent of a session of which nobody said what runs in it.
-pub const UNKNOWN_AGENT: &str = "unknown";
 /// Why the claim of an agent in a sandbox was declined.
 pub const UNREADABLE_TOKEN: &str = "launch_token_unreadable";
 

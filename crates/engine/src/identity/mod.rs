@@ -19,7 +19,7 @@ use siglum_domain::{RepositoryId, SessionId};
 pub(crate) use claims::{
     LINK_SOURCE, bound_above, is_proven_by, launch_of_link, nearest_above, proven, target,
 };
-pub use claims::{Standing, UNKNOWN_AGENT, UNREADABLE_TOKEN, standing};
+pub use claims::{Standing, UNREADABLE_TOKEN, standing};
 pub(crate) use inherit::inherit;
 pub(crate) use open::{FirstLinks, Name, NewSession, open_session};
 pub(crate) use resolve::resolve;

@@ -163,7 +163,7 @@ fn session_request(
     json!({
         "id": session.to_string(),
         "home": home.to_string(),
-        "agent": agent.map_or(siglum_engine::driven::launch::UNKNOWN_AGENT, AgentName::as_str),
+        "agent": agent.cloned().unwrap_or_else(AgentName::unnamed),
         "conversation_id": session.to_string(),
         "links": links_of(links),
         "repositories": repositories,

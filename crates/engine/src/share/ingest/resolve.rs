@@ -12,7 +12,6 @@ use siglum_domain::{AgentName, LedgerId, NativeId, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Relation, SessionOrigin, SessionRecord, Transaction};
 use siglum_telemetry::inward::{Claims, Origin, Reach, TelemetryRecord};
 
-use crate::identity::UNKNOWN_AGENT;
 use crate::record::unassigned::Reason;
 
 /// Ids of tool calls that are shorter than this may be used by several sessions.
@@ -406,7 +405,6 @@ fn opened_by(claims: &Claims) -> Option<NativeId> {
 /// Whether a record is of an agent that is known to be another one than that of a session.
 fn differs(record: &SessionRecord, claims: &Claims) -> bool {
     let is_agent = claims.origin == Origin::Agent;
-    let other =
-        |agent: &AgentName| *agent != record.agent && record.agent.as_str() != UNKNOWN_AGENT;
+    let other = |agent: &AgentName| record.agent.named().is_some_and(|own| own != agent);
     is_agent && claims.agent.as_ref().is_some_and(other)
 }

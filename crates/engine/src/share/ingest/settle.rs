@@ -18,7 +18,6 @@ use super::join::Tally;
 use super::parcel::{self, Parcel};
 use super::resolve::{self, Resolver, Whose};
 use crate::Here;
-use crate::identity::UNKNOWN_AGENT;
 use crate::record::session;
 use crate::record::unassigned::{Reason, take_up};
 
@@ -147,7 +146,7 @@ impl Settling<'_> {
             Whose::Of(id) => id,
             Whose::Nobody(reason) => return Ok(Err(reason)),
             Whose::New(native, below) => {
-                let agent = telemetry.claims.agent.clone().unwrap_or_else(unknown);
+                let agent = telemetry.claims.agent.clone().unwrap_or_else(AgentName::unnamed);
                 let matter = matter(agent, native, None, Vec::new());
                 let (ids, origin) = (self.here.ids, SessionOrigin::Live);
                 let id = session::record_from(tx, self.home, ids, when, &matter, origin)?;
@@ -247,7 +246,7 @@ impl Settling<'_> {
         record: &SessionRecord,
         records: &[usize],
     ) -> Result<(), LedgerError> {
-        if record.agent.as_str() != UNKNOWN_AGENT {
+        if record.agent.named().is_some() {
             return Ok(());
         }
         let claims = records.iter().map(|at| &self.parsed[*at].claims);
@@ -301,10 +300,6 @@ impl Settling<'_> {
 
 /// What is kept together.
 type Group<'a> = (Option<TraceId>, Option<&'a AgentName>, Reason);
-
-fn unknown() -> AgentName {
-    AgentName::new(UNKNOWN_AGENT).expect("because it keeps to the grammar")
-}
 
 /// What an edge would hand over that saw this, and nothing else of the session.
 fn matter(

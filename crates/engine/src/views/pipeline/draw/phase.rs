@@ -3,7 +3,6 @@
 use siglum_domain::SessionId;
 use siglum_domain::pipeline::{Check, CheckEvidence, CheckResult, Instance, Phase, Review, State};
 
-use crate::identity::UNKNOWN_AGENT;
 
 use super::canvas::{Block, Border, FRAME, Line, Style, Tone, beside, boxed};
 use super::measure::{clean, duration, plural, width};
@@ -185,13 +184,13 @@ impl<'a> Drawn<'a> {
         let time = format!("{}{}", self.dot(), duration(instance.duration_ms));
         lines.push(Line::new(tone, state).and(Tone::Plain, time));
         let short = member.session.short();
-        let agent = self.clean(member.agent.as_str());
+        let agent = member.agent.named().map(|agent| self.clean(agent.as_str()));
+        let agent = agent.filter(|agent| *agent != instance.name);
         lines.push(Line::new(
             Tone::Dim,
-            if agent == instance.name || agent == UNKNOWN_AGENT {
-                short
-            } else {
-                format!("{short} {agent}")
+            match agent {
+                Some(agent) => format!("{short} {agent}"),
+                None => short,
             },
         ));
         if member.commits > 0 {
