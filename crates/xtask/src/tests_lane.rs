@@ -16,6 +16,9 @@ const REAL_SINKS: &str = "real_sinks::";
 /// The module of those that drive a page in a browser.
 const FRONT_END: &str = "front_end::";
 
+/// The black-box tests, as nextest calls them.
+const BLACK_BOX: &str = "binary_id(siglum-tests::it)";
+
 /// Which of the black-box tests to run.
 #[derive(Clone, Copy)]
 enum Part {
@@ -30,7 +33,7 @@ pub(crate) fn unit() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
     let server = postgres::for_tests()?;
     let mut tests = if runner() == Runner::Nextest {
-        nextest(&["-E", "not binary(it)"])
+        nextest(&["-E", &format!("not {BLACK_BOX}")])
     } else {
         let targets = ["--exclude", "siglum-tests", "--lib", "--bins", "--tests"];
         let mut cargo = programs::cargo(&["test", "--no-fail-fast"]);
@@ -133,7 +136,7 @@ fn black_box(part: Part) -> Command {
                 format!("not test(/^({REAL_AGENTS}|{REAL_SINKS}|{FRONT_END})/)")
             }
         };
-        return nextest(&["--test", "it", "-E", &filter]);
+        return nextest(&["--test", "it", "-E", &format!("{BLACK_BOX} & {filter}")]);
     }
     let mut cargo = programs::cargo(&["test", "--no-fail-fast"]);
     cargo.args(programs::WHOLE).args(["--test", "it", "--"]);
