@@ -11,8 +11,6 @@
 mod access;
 mod attempt;
 mod audit;
-#[cfg(any(test, feature = "conformance"))]
-pub mod conformance;
 mod contexts;
 mod error;
 mod forgetting;
@@ -35,6 +33,8 @@ mod statement;
 mod stored;
 mod sums;
 mod telemetry;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod texts;
 mod transaction;
 mod turns;

@@ -226,7 +226,7 @@ fn a_projection_of_the_worker_is_not_taken_over() {
 #[cfg(feature = "postgres")]
 #[test]
 fn what_another_process_commits_is_noticed_and_not_waited_for() {
-    use siglum_ledger::conformance::Server;
+    use siglum_conformance::Server;
 
     let Some(address) = Server::address() else {
         return;

@@ -67,10 +67,17 @@ const TABLE: &[(&str, Imports)] = &[
             "siglum-platform",
         ]),
     ),
+    (
+        "siglum-conformance",
+        Imports::Only(&["siglum-domain", "siglum-ledger"]),
+    ),
     ("xtask", Imports::Only(&[])),
     ("siglum-bench", Imports::Any),
     ("siglum-tests", Imports::Any),
 ];
+
+/// Crates for tests alone, and those whose tests may import them.
+const TESTERS: &[(&str, &[&str])] = &[("siglum-conformance", &["siglum-engine", "siglum-store"])];
 
 /// Outside crates that only some crates may use, and those that may if the dependency is optional.
 const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
@@ -90,7 +97,12 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
     ("anyhow", &["siglum"], &[]),
     (
         "rusqlite",
-        &["siglum-ledger", "siglum-tests", "siglum-bench"],
+        &[
+            "siglum-ledger",
+            "siglum-conformance",
+            "siglum-tests",
+            "siglum-bench",
+        ],
         &[],
     ),
 ];
@@ -167,12 +179,15 @@ fn dependencies(manifest: &Table) -> Vec<Dependency> {
 
 fn check_arrow(name: &str, imports: Imports, dependency: &Dependency) -> Option<String> {
     let Dependency { package, kind, .. } = dependency;
-    let itself = *kind == "dev-dependencies" && package == name;
+    let for_tests = TESTERS
+        .iter()
+        .any(|(tool, testers)| tool == package && testers.contains(&name));
+    let is_test = *kind == "dev-dependencies" && (for_tests || package == name);
     let allowed = match imports {
         Imports::Any => true,
         Imports::Only(list) => list.contains(&package.as_str()),
     };
-    (is_ours(package) && !itself && !allowed)
+    (is_ours(package) && !is_test && !allowed)
         .then(|| format!("{name} → {package} ({kind}) is not in the table of DESIGN §3"))
 }
 
@@ -253,6 +268,22 @@ mod tests {
         check(
             "package.name = 'siglum-ledger'\n[dev-dependencies]\nsiglum-agents = '1'",
             &["siglum-agents (dev-dependencies)"],
+        );
+    }
+
+    #[test]
+    fn what_is_for_tests_is_no_part_of_a_product() {
+        check(
+            "package.name = 'siglum-engine'\n[dev-dependencies]\nsiglum-conformance = '1'",
+            &[],
+        );
+        check(
+            "package.name = 'siglum-engine'\n[dependencies]\nsiglum-conformance = '1'",
+            &["siglum-conformance (dependencies)"],
+        );
+        check(
+            "package.name = 'siglum-gateway'\n[dev-dependencies]\nsiglum-conformance = '1'",
+            &["siglum-conformance (dev-dependencies)"],
         );
     }
 

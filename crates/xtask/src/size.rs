@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn what_counts_as_a_test() {
         assert!(is_test(Path::new("crates/tests/it/main.rs")));
-        assert!(is_test(Path::new("crates/ledger/src/conformance/turns.rs")));
+        assert!(is_test(Path::new("crates/conformance/src/turns.rs")));
         assert!(is_test(Path::new("crates/cli/src/hook/tests.rs")));
         assert!(!is_test(Path::new("crates/cli/src/commands/init.rs")));
     }

@@ -1,11 +1,11 @@
 //! The audit: what goes into it, and what is found when somebody changes it behind the ledger's back.
 
 use serde_json::{Value, json};
+use siglum_conformance::tamper;
 use siglum_domain::audit::wire::Line;
 use siglum_domain::audit::{Action, Verifying};
 use siglum_domain::link::{FIELDS, Link};
 use siglum_domain::{AgentName, ConversationId, SessionId};
-use siglum_ledger::conformance::tamper;
 use siglum_ledger::{AuditFilter, LedgerError};
 use uuid::Uuid;
 

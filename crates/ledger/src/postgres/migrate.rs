@@ -38,7 +38,7 @@ const MIGRATIONS: &[&str] = &[
 pub const SCHEMA: u32 = MIGRATIONS.len() as u32;
 
 /// All migrations in one text, to tell versions apart.
-#[cfg(any(test, feature = "conformance"))]
+#[cfg(any(test, feature = "testing"))]
 pub(crate) fn migrations() -> String {
     MIGRATIONS.concat() + &sums::install()
 }

@@ -43,7 +43,7 @@ mod usage;
 pub(crate) use error::is_contradiction;
 pub use hints::PostgresHints;
 pub use migrate::SCHEMA;
-#[cfg(any(test, feature = "conformance"))]
+#[cfg(any(test, feature = "testing"))]
 pub(crate) use migrate::migrations;
 pub use open::PostgresLedger;
 pub use settings::PostgresSettings;

@@ -9,7 +9,7 @@ mod backup;
 mod columns;
 mod commits;
 mod contexts;
-#[cfg(any(test, feature = "conformance"))]
+#[cfg(any(test, feature = "testing"))]
 mod cost;
 mod forgetting;
 mod heartbeats;
@@ -33,8 +33,10 @@ mod telemetry;
 mod turns;
 mod usage;
 
-#[cfg(any(test, feature = "conformance"))]
+#[cfg(any(test, feature = "testing"))]
 pub use cost::Cost;
 pub use migrate::SCHEMA;
 pub use open::{Open, SqliteLedger};
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use sums::{miscounts, unlike};
 pub use sums::{sum_all, sums_on};

@@ -213,7 +213,7 @@ fn key(db: &Connection, table: &str) -> Result<Vec<String>> {
 }
 
 /// The tables that have other rows than their tallies say. Where a tally is gone, it says nothing was stored.
-pub(super) fn miscounts(db: &Connection) -> Result<Vec<Miscount>> {
+pub(crate) fn miscounts(db: &Connection) -> Result<Vec<Miscount>> {
     let mut found = Vec::new();
     for table in tallied() {
         let sql = format!(
@@ -234,7 +234,7 @@ pub(super) fn miscounts(db: &Connection) -> Result<Vec<Miscount>> {
 }
 
 /// The rows whose columns are not what was summed, `most` of each table.
-pub(super) fn unlike(db: &Connection, most: i64) -> Result<Vec<Unlike>> {
+pub(crate) fn unlike(db: &Connection, most: i64) -> Result<Vec<Unlike>> {
     let mut found = Vec::new();
     for (table, columns) in SUMMED {
         let shown: Vec<String> = key(db, table)?

@@ -100,8 +100,8 @@ fn writers_of_a_file_leave_one_chain() {
 #[cfg(feature = "postgres")]
 #[test]
 fn writers_of_a_server_leave_one_chain_for_each_tenant() {
+    use siglum_conformance::Server;
     use siglum_ledger::PostgresLedger;
-    use siglum_ledger::conformance::Server;
 
     let Some(address) = Server::address() else {
         return;

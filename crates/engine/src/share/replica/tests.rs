@@ -373,11 +373,11 @@ impl Gate for Server {
 #[cfg(feature = "postgres")]
 #[test]
 fn a_receiver_in_postgresql_answers_as_the_sender() {
-    let Some(address) = siglum_ledger::conformance::Server::address() else {
+    let Some(address) = siglum_conformance::Server::address() else {
         println!("not tested: SIGLUM_TEST_PG is not set");
         return;
     };
-    let server = siglum_ledger::conformance::Server::shared(&address).unwrap();
+    let server = siglum_conformance::Server::shared(&address).unwrap();
     let how = siglum_ledger::sqlite::Open::Command {
         id: LedgerId::from_uuid(Uuid::from_u128(2)),
         key: [3; 32],

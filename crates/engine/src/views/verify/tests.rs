@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use siglum_conformance::tamper;
 use siglum_domain::observation::{FileVersion, StartKind};
 use siglum_domain::{ConversationId, SessionId};
 use siglum_gitstore::ObjectAddress;
-use siglum_ledger::conformance::tamper;
 use siglum_ledger::{Ledger as _, SessionFilter, write};
 
 use super::*;

@@ -14,9 +14,9 @@ use siglum_domain::{
 use uuid::Uuid;
 
 use super::{PostgresHints, PostgresLedger, PostgresSettings};
-use crate::conformance::Server;
 use crate::record::{Mode, SessionFilter, SessionOrigin, SessionRecord};
 use crate::sqlite::Open;
+use crate::testing::Server;
 use crate::{Durability, Ledger, LedgerError, NewEntry, Transaction};
 
 /// A store of the server, and a tenant of it.

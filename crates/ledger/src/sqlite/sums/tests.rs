@@ -3,9 +3,8 @@ use std::collections::BTreeSet;
 use siglum_domain::LedgerId;
 
 use super::*;
-use crate::conformance::fill;
+use crate::SqliteLedger;
 use crate::sqlite::Open;
-use crate::{SqliteLedger, read};
 
 /// Tables that need no sum: folds of what has one, a chain or digests of its own, and what only says how far something
 /// is or what is to be done.
@@ -151,123 +150,4 @@ fn every_column_of_every_table_has_a_sum_or_a_reason_for_none() {
         let sql = "SELECT name FROM pragma_table_info(?1)";
         assert_eq!(words(sql, table), known, "{table}");
     }
-}
-
-/// Every summed column of every table that a small ledger fills.
-#[test]
-fn a_changed_column_is_reported_with_its_row_and_no_other_one_is() {
-    let dir = tempfile::tempdir().unwrap();
-    fill(Box::new(open(&dir)));
-    let mut ledger = open(&dir);
-    let unlike = |ledger: &mut SqliteLedger| read(ledger, |tx| tx.unlike(9)).unwrap();
-    assert_eq!(unlike(&mut ledger), []);
-    let behind = Connection::open(dir.path().join("ledger.db")).unwrap();
-    behind.pragma_update(None, "foreign_keys", false).unwrap();
-    let mut seen = 0;
-    for (table, columns) in SUMMED {
-        let filled = format!("SELECT count(*) FROM {table}");
-        let rows: i64 = behind.query_row(&filled, [], |row| row.get(0)).unwrap();
-        if rows == 0 {
-            continue;
-        }
-        let keys = key(&behind, table).unwrap();
-        for column in columns.iter().filter(|c| !keys.contains(&(**c).to_owned())) {
-            behind.execute_batch("BEGIN").unwrap();
-            let change = format!(
-                "UPDATE OR IGNORE {table} SET \"{column}\" = CASE typeof(\"{column}\") \
-                 WHEN 'integer' THEN \"{column}\" + 1 WHEN 'null' THEN x'00' ELSE CAST(\"{column}\" || '!' AS BLOB) END"
-            );
-            if behind.execute(&change, []).unwrap_or_default() > 0 {
-                sums_on(&behind).unwrap();
-                let found = super::unlike(&behind, 9).unwrap();
-                assert!(!found.is_empty(), "{table}.{column}");
-                assert!(found.iter().all(|u| u.table == *table), "{found:?}");
-                seen += 1;
-            }
-            behind.execute_batch("ROLLBACK").unwrap();
-        }
-    }
-    assert!(seen > 20, "{seen}");
-    assert_eq!(unlike(&mut ledger), []);
-}
-
-/// A store that every verb wrote to, and the file beside it.
-fn filled(dir: &tempfile::TempDir) -> Connection {
-    fill(Box::new(open(dir)));
-    let behind = Connection::open(dir.path().join("ledger.db")).unwrap();
-    behind.pragma_update(None, "foreign_keys", false).unwrap();
-    sums_on(&behind).unwrap();
-    behind
-}
-
-fn rows(db: &Connection, table: &str) -> u64 {
-    let sql = format!("SELECT count(*) FROM {table}");
-    db.query_row(&sql, [], |row| count(row, 0)).unwrap()
-}
-
-#[test]
-fn a_row_that_is_gone_or_another_one_in_its_place_is_reported() {
-    let dir = tempfile::tempdir().unwrap();
-    let behind = filled(&dir);
-    assert_eq!(super::miscounts(&behind).unwrap(), []);
-    let mut seen = 0;
-    for table in tallied() {
-        let stored = rows(&behind, table);
-        if stored == 0 {
-            continue;
-        }
-        seen += 1;
-        let keys = format!("\"{}\"", key(&behind, table).unwrap().join("\", \""));
-        let one = format!("({keys}) IN (SELECT {keys} FROM {table} LIMIT 1)");
-        for (change, found) in [
-            (format!("DELETE FROM {table} WHERE {one}"), stored - 1),
-            (format!("DELETE FROM {table}"), 0),
-            (
-                format!("UPDATE {table} SET sum = sum + 1 WHERE {one}"),
-                stored,
-            ),
-        ] {
-            behind
-                .execute_batch("BEGIN; DROP TRIGGER checkpoint_withdrawn")
-                .unwrap();
-            assert!(behind.execute(&change, []).unwrap() > 0, "{change}");
-            let wanted = Miscount {
-                table,
-                stored,
-                found,
-            };
-            assert_eq!(super::miscounts(&behind).unwrap(), [wanted], "{change}");
-            behind.execute_batch("ROLLBACK").unwrap();
-        }
-    }
-    assert!(seen > 15, "{seen}");
-    behind.execute("DELETE FROM tallies", []).unwrap();
-    assert_eq!(super::miscounts(&behind).unwrap().len(), seen);
-}
-
-#[test]
-fn the_tallies_of_an_older_store_begin_with_what_is_there() {
-    let dir = tempfile::tempdir().unwrap();
-    let behind = filled(&dir);
-    behind
-        .execute_batch(
-            "DELETE FROM links; DROP TABLE tallies; DROP TRIGGER repository_moved;
-             ALTER TABLE repositories RENAME COLUMN roots TO roots_before;
-             ALTER TABLE repositories RENAME COLUMN remote TO remote_before;
-             ALTER TABLE repositories RENAME COLUMN clone_of TO clone_of_before;
-             PRAGMA user_version = 16",
-        )
-        .unwrap();
-    let mut ledger = open(&dir);
-    let miscounts = read(&mut ledger, |tx| tx.miscounts()).unwrap();
-    assert_eq!(miscounts, []);
-    let stored = rows(&behind, "statements");
-    behind.execute("DELETE FROM statements", []).unwrap();
-    let miscounts = read(&mut ledger, |tx| tx.miscounts()).unwrap();
-    let wanted = Miscount {
-        table: "statements",
-        stored,
-        found: 0,
-    };
-    assert_eq!(miscounts, [wanted]);
 }

@@ -236,12 +236,12 @@ fn check(
 #[test]
 fn several_connections_fire_each_tick_once() {
     use std::sync::{Arc, Barrier, Mutex};
-    let Some(address) = siglum_ledger::conformance::Server::address() else {
+    let Some(address) = siglum_conformance::Server::address() else {
         println!("not tested: SIGLUM_TEST_PG is not set");
         return;
     };
-    let server = siglum_ledger::conformance::Server::shared(&address).unwrap();
-    let shelf = server.shelf();
+    let server = siglum_conformance::Server::shared(&address).unwrap();
+    let shelf = siglum_conformance::tenant_shelf(&server);
     let mut first = Replica::new(shelf.open().unwrap(), 9, 0);
     let all: Vec<_> = (0..4)
         .map(|n| defined(&format!("h{n}"), r#""every":"1m""#))

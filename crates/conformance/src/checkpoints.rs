@@ -1,0 +1,168 @@
+//! Checkpoints and their pins.
+
+use siglum_ledger::{CheckpointKind, CheckpointRecord};
+
+use super::check::{Check, Desk, Outcome, Shelf, same};
+use super::sample::*;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::new("checkpoints join their pins", checkpoints),
+    Check::new("a checkpoint that is taken back is gone alone", withdrawn),
+    Check::new("checkpoints are found newest first", checkpoints_found),
+    Check::new("a commit has its checkpoints, oldest first", of_commit),
+    Check::new("a tail finds the checkpoints that end in it", tails),
+];
+
+fn checkpoints(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let first = CheckpointRecord {
+        commit: Some(oid(3)),
+        pins: vec![(session_id(1), 4), (session_id(3), 2)],
+        ..checkpoint(1, CheckpointKind::Commit)
+    };
+    let more = CheckpointRecord {
+        kind: CheckpointKind::Manual,
+        pins: vec![(session_id(2), 7), (session_id(1), 9)],
+        ..checkpoint(1, CheckpointKind::Manual)
+    };
+    let bare = CheckpointRecord {
+        repository: None,
+        pins: Vec::new(),
+        ..checkpoint(2, CheckpointKind::End)
+    };
+    desk.write(|tx| {
+        for record in [&first, &more, &first, &bare] {
+            tx.put_checkpoint(record)?;
+        }
+        Ok(())
+    })?;
+    let joined = CheckpointRecord {
+        pins: vec![(session_id(1), 4), (session_id(2), 7), (session_id(3), 2)],
+        ..first
+    };
+    for wanted in [joined, bare] {
+        let found = desk.read(|tx| tx.checkpoint(wanted.id))?;
+        same!(found, Some(wanted), "the checkpoint");
+    }
+    let none = desk.read(|tx| tx.checkpoint(checkpoint_id(9)))?;
+    same!(none, None, "a checkpoint that nobody made");
+    Ok(())
+}
+
+fn withdrawn(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let record = |n| CheckpointRecord {
+        pins: vec![(session_id(1), 4)],
+        ..checkpoint(n, CheckpointKind::Commit)
+    };
+    desk.write(|tx| {
+        for n in [1, 2, 3] {
+            tx.put_checkpoint(&record(n))?;
+        }
+        Ok(())
+    })?;
+    desk.write(|tx| tx.withdraw_checkpoint(checkpoint_id(1)))?;
+    desk.write(|tx| tx.withdraw_checkpoint(checkpoint_id(3)))?;
+    let left = desk.read(|tx| tx.checkpoints(Some(session_id(1)), None, 9))?;
+    same!(left, [record(2)], "the checkpoints of the session");
+    for gone in [1, 3] {
+        let found = desk.read(|tx| tx.checkpoint(checkpoint_id(gone)))?;
+        same!(found, None, "the checkpoint");
+    }
+    Ok(())
+}
+
+fn of_commit(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let record = |n: u8, repository: u128, of: u8| CheckpointRecord {
+        id: checkpoint_id(u128::from(n)),
+        kind: CheckpointKind::Commit,
+        repository: Some(repository_id(repository)),
+        commit: Some(oid(of)),
+        at: at(i64::from(n)),
+        pins: vec![(session_id(1), 0), (session_id(2), 0)],
+    };
+    let (first, second) = (record(3, 1, 7), record(4, 1, 7));
+    desk.write(|tx| {
+        for record in [&second, &first, &record(1, 2, 7), &record(2, 1, 8)] {
+            tx.put_checkpoint(record)?;
+        }
+        Ok(())
+    })?;
+    let wanted = [first, second];
+    for desk in [&mut desk, &mut Desk::open(shelf)?] {
+        let found = desk.read(|tx| tx.checkpoints_of_commit(repository_id(1), &oid(7)))?;
+        same!(found, wanted, "the checkpoints of a commit");
+    }
+    Ok(())
+}
+
+fn checkpoints_found(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let elsewhere = CheckpointRecord {
+        repository: Some(repository_id(2)),
+        pins: vec![(session_id(2), 1), (session_id(1), 1)],
+        ..checkpoint(4, CheckpointKind::Manual)
+    };
+    desk.write(|tx| {
+        for n in [2, 1, 3] {
+            tx.put_checkpoint(&checkpoint(n, CheckpointKind::End))?;
+        }
+        tx.put_checkpoint(&elsewhere)
+    })?;
+    let found = desk.read(|tx| {
+        Ok([
+            tx.checkpoints(None, None, 9)?,
+            tx.checkpoints(None, None, 2)?,
+            tx.checkpoints(Some(session_id(1)), None, 9)?,
+            tx.checkpoints(Some(session_id(1)), None, 1)?,
+            tx.checkpoints(Some(session_id(2)), None, 9)?,
+            tx.checkpoints(None, Some(repository_id(1)), 9)?,
+            tx.checkpoints(None, Some(repository_id(1)), 1)?,
+        ])
+    })?;
+    let wanted: [&[u128]; 7] = [
+        &[4, 3, 2, 1],
+        &[4, 3],
+        &[4, 3, 2, 1],
+        &[4],
+        &[4],
+        &[3, 2, 1],
+        &[3],
+    ];
+    for (n, (found, wanted)) in found.into_iter().zip(wanted).enumerate() {
+        let found: Vec<_> = found.into_iter().map(|c| c.id).collect();
+        let wanted: Vec<_> = wanted.iter().map(|n| checkpoint_id(*n)).collect();
+        same!(found, wanted, format!("query {n} for checkpoints"));
+    }
+    Ok(())
+}
+
+fn tails(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let id = |n: u128| (n << 24) | 0xab_cdef;
+    desk.write(|tx| {
+        for n in 1..=18 {
+            let mut record = checkpoint(id(n), CheckpointKind::End);
+            record.at = at(i64::try_from(n).unwrap_or(0));
+            tx.put_checkpoint(&record)?;
+        }
+        Ok(())
+    })?;
+    let found = desk.read(|tx| {
+        Ok((
+            tx.checkpoints_by_tail("02abcdef")?,
+            tx.checkpoints_by_tail("abcdef")?,
+            tx.checkpoints_by_tail("abcdee")?,
+        ))
+    })?;
+    let newest = (3..=18).rev().map(|n| checkpoint_id(id(n))).collect();
+    let wanted = (vec![checkpoint_id(id(2))], newest, vec![]);
+    same!(found, wanted, "checkpoints by their tail");
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! Statements: numbered by ledger, kept word by word.
+
+use siglum_domain::link::Link;
+use siglum_ledger::{
+    Claim, Launch, LaunchEnd, LedgerError, OwnWorktree, Snapshot, Statement, StatementRecord,
+};
+
+use super::check::{Check, Desk, Outcome, Shelf, same};
+use super::sample::*;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::new("statements are numbered from 1 without holes", numbered),
+    Check::new("every kind of statement comes back whole", kinds),
+    Check::new(
+        "statements are found by session and by commit, in order",
+        find_statements,
+    ),
+];
+
+fn attached(n: u128, issue: u64) -> Statement {
+    Statement::LinkAttached {
+        session: session_id(n),
+        link: Link::IssueNumber(issue),
+    }
+}
+
+fn adopted(n: u128, commit: u8) -> Statement {
+    Statement::Adopted {
+        repository: repository_id(1),
+        commit: oid(commit),
+        session: session_id(n),
+    }
+}
+
+fn numbered(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let state =
+        |desk: &mut Desk, n: u128| desk.write(|tx| tx.state(at(1), "Ann", "cli", &attached(n, 1)));
+    same!(state(&mut desk, 1)?, 1, "the first number");
+    same!(
+        state(&mut desk, 1)?,
+        2,
+        "the number of the same words again"
+    );
+    let refused = desk.write(|tx| {
+        tx.state(at(1), "Ann", "cli", &attached(1, 7))?;
+        Err::<(), _>(LedgerError::Busy)
+    });
+    super::check::holds!(refused.is_err(), "a failed transaction succeeded");
+    let mut second = Desk::open(shelf)?;
+    same!(
+        state(&mut second, 2)?,
+        3,
+        "the next number, by another handle"
+    );
+    let found = desk.read(|tx| tx.statements_of_session(session_id(1)))?;
+    let numbers: Vec<_> = found.iter().map(|s| (s.ledger, s.sequence)).collect();
+    let home = desk.0.id();
+    same!(numbers, [(home, 1), (home, 2)], "ledger and number");
+    Ok(())
+}
+
+/// A statement of each kind that speaks of the first session.
+fn of_session() -> Vec<Statement> {
+    let link = |key: &str| Link::Label {
+        key: key.to_owned(),
+        value: String::new(),
+    };
+    vec![
+        Statement::LinkAttached {
+            session: session_id(1),
+            link: link("a"),
+        },
+        Statement::LinkDetached {
+            session: session_id(1),
+            link: link("a"),
+        },
+        adopted(1, 3),
+        Statement::Ended {
+            session: session_id(1),
+            end: None,
+        },
+        Statement::Ended {
+            session: session_id(1),
+            end: Some(LaunchEnd::Failed { code: 3 }),
+        },
+        Statement::WorksIn {
+            session: session_id(1),
+            repositories: vec![repository_id(1), repository_id(2)],
+        },
+        Statement::Launched {
+            session: session_id(1),
+            launch: Launch {
+                digest: "ab".to_owned(),
+                launcher: Some(process(9)),
+                agent: Some(agent("codex")),
+                program: "ä b".to_owned(),
+                worktree: None,
+            },
+        },
+        Statement::Claimed {
+            session: session_id(1),
+            claim: Claim {
+                to: session_id(2),
+                agent: agent("codex"),
+                native: native("n"),
+                process: process(9),
+            },
+        },
+        Statement::LaunchEnded {
+            session: session_id(1),
+            end: LaunchEnd::Failed { code: 3 },
+            worktree: Some(OwnWorktree::Kept {
+                reason: "it holds work".to_owned(),
+                snapshot: Some(Snapshot {
+                    reference: "refs/siglum/snapshots/x".to_owned(),
+                    commit: oid(4),
+                }),
+            }),
+        },
+    ]
+}
+
+fn kinds(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let home = furnish(&mut desk)?;
+    let of_session = of_session();
+    let disowned = Statement::Disowned {
+        repository: repository_id(1),
+        commit: oid(3),
+    };
+    desk.write(|tx| {
+        for statement in of_session.iter().chain([&disowned]) {
+            tx.state(at(8), "Änn", "environment", statement)?;
+        }
+        Ok(())
+    })?;
+    let record = |(sequence, statement): (u64, &Statement)| StatementRecord {
+        ledger: home,
+        sequence,
+        at: at(8),
+        by: "Änn".to_owned(),
+        source: "environment".to_owned(),
+        statement: statement.clone(),
+    };
+    let wanted: Vec<_> = (1..).zip(&of_session).map(record).collect();
+    let found = desk.read(|tx| tx.statements_of_session(session_id(1)))?;
+    same!(found, wanted, "statements of the session");
+    let last = of_session.len() as u64 + 1;
+    let wanted = [record((3, &of_session[2])), record((last, &disowned))];
+    let found = desk.read(|tx| tx.statements_of_commit(repository_id(1), &oid(3)))?;
+    same!(found, wanted, "statements of the commit");
+    Ok(())
+}
+
+fn find_statements(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    desk.write(|tx| {
+        for (seconds, statement) in [
+            (9, attached(1, 1)),
+            (3, attached(1, 2)),
+            (3, adopted(1, 1)),
+            (4, adopted(2, 1)),
+            (5, adopted(2, 2)),
+        ] {
+            tx.state(at(seconds), "Ann", "api", &statement)?;
+        }
+        Ok(())
+    })?;
+    let (of_session, of_commit, of_nobody) = desk.read(|tx| {
+        Ok((
+            tx.statements_of_session(session_id(1))?,
+            tx.statements_of_commit(repository_id(1), &oid(1))?,
+            tx.statements_of_commit(repository_id(2), &oid(1))?,
+        ))
+    })?;
+    let numbers = |found: &[StatementRecord]| found.iter().map(|s| s.sequence).collect::<Vec<_>>();
+    same!(
+        numbers(&of_session),
+        [2, 3, 1],
+        "statements of a session by time"
+    );
+    same!(
+        numbers(&of_commit),
+        [3, 4],
+        "statements of a commit by time"
+    );
+    same!(
+        of_nobody,
+        [],
+        "statements of a commit of another repository"
+    );
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! All checks, and how they are run.
+
+use super::check::{Check, Failure, Shelf};
+use super::{
+    access, audit, checkpoints, claims, commits, contexts, deliveries, driven, dropping, entries,
+    folds, forgetting, heartbeats, integrity, leases, lists, pipelines, places, projections, queue,
+    receipts, replicas, requests, restoring, runs, scopes, sessions, statements, telemetry,
+    transactions, turns, usage, waits,
+};
+
+/// All checks.
+#[must_use]
+pub fn checks() -> Vec<Check> {
+    [
+        places::CHECKS,
+        sessions::CHECKS,
+        turns::CHECKS,
+        lists::CHECKS,
+        statements::CHECKS,
+        entries::CHECKS,
+        folds::CHECKS,
+        forgetting::CHECKS,
+        integrity::CHECKS,
+        leases::CHECKS,
+        driven::CHECKS,
+        waits::CHECKS,
+        receipts::CHECKS,
+        projections::CHECKS,
+        claims::CHECKS,
+        deliveries::CHECKS,
+        pipelines::CHECKS,
+        commits::CHECKS,
+        checkpoints::CHECKS,
+        queue::CHECKS,
+        access::CHECKS,
+        audit::CHECKS,
+        requests::CHECKS,
+        runs::CHECKS,
+        contexts::CHECKS,
+        telemetry::CHECKS,
+        replicas::CHECKS,
+        restoring::CHECKS,
+        scopes::CHECKS,
+        usage::CHECKS,
+        heartbeats::CHECKS,
+        dropping::CHECKS,
+        transactions::CHECKS,
+    ]
+    .concat()
+}
+
+/// Runs all checks, each on a fresh shelf, and gives what failed.
+#[must_use]
+pub fn run(fresh: &dyn Fn() -> Box<dyn Shelf>) -> Vec<Failure> {
+    let failed = |check: Check| check.run(fresh().as_ref()).err();
+    checks().into_iter().filter_map(failed).collect()
+}

@@ -1,0 +1,140 @@
+//! Rows of a SQLite file that somebody changes or deletes.
+
+use std::path::PathBuf;
+
+use rusqlite::Connection;
+use siglum_ledger::sqlite::sums_on;
+use siglum_ledger::testing::{SUMMED, miscounts, tallied, unlike};
+use siglum_ledger::{Ledger, Miscount, read};
+
+use super::fill;
+
+fn path(dir: &tempfile::TempDir) -> PathBuf {
+    dir.path().join("ledger.db")
+}
+
+fn open(dir: &tempfile::TempDir) -> Box<dyn Ledger + Send> {
+    super::open(&path(dir)).unwrap()
+}
+
+/// A store that every verb wrote to, and the file beside it.
+fn filled(dir: &tempfile::TempDir) -> Connection {
+    fill(open(dir));
+    let behind = Connection::open(path(dir)).unwrap();
+    behind.pragma_update(None, "foreign_keys", false).unwrap();
+    sums_on(&behind).unwrap();
+    behind
+}
+
+fn rows(db: &Connection, table: &str) -> u64 {
+    let sql = format!("SELECT count(*) FROM {table}");
+    let rows: i64 = db.query_row(&sql, [], |row| row.get(0)).unwrap();
+    u64::try_from(rows).unwrap()
+}
+
+/// The columns of the primary key of a table.
+fn key(db: &Connection, table: &str) -> Vec<String> {
+    let sql = "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk";
+    let mut query = db.prepare(sql).unwrap();
+    let names = query.query_map([table], |row| row.get(0)).unwrap();
+    names.collect::<rusqlite::Result<_>>().unwrap()
+}
+
+/// Every summed column of every table that a small ledger fills.
+#[test]
+fn a_changed_column_is_reported_with_its_row_and_no_other_one_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let behind = filled(&dir);
+    let mut ledger = open(&dir);
+    let mut stored_unlike = || read(ledger.as_mut(), |tx| tx.unlike(9)).unwrap();
+    assert_eq!(stored_unlike(), []);
+    let mut seen = 0;
+    for (table, columns) in SUMMED {
+        if rows(&behind, table) == 0 {
+            continue;
+        }
+        let keys = key(&behind, table);
+        for column in columns.iter().filter(|c| !keys.contains(&(**c).to_owned())) {
+            behind.execute_batch("BEGIN").unwrap();
+            let change = format!(
+                "UPDATE OR IGNORE {table} SET \"{column}\" = CASE typeof(\"{column}\") \
+                 WHEN 'integer' THEN \"{column}\" + 1 WHEN 'null' THEN x'00' ELSE CAST(\"{column}\" || '!' AS BLOB) END"
+            );
+            if behind.execute(&change, []).unwrap_or_default() > 0 {
+                let found = unlike(&behind, 9).unwrap();
+                assert!(!found.is_empty(), "{table}.{column}");
+                assert!(found.iter().all(|u| u.table == *table), "{found:?}");
+                seen += 1;
+            }
+            behind.execute_batch("ROLLBACK").unwrap();
+        }
+    }
+    assert!(seen > 20, "{seen}");
+    assert_eq!(stored_unlike(), []);
+}
+
+#[test]
+fn a_row_that_is_gone_or_another_one_in_its_place_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let behind = filled(&dir);
+    assert_eq!(miscounts(&behind).unwrap(), []);
+    let mut seen = 0;
+    for table in tallied() {
+        let stored = rows(&behind, table);
+        if stored == 0 {
+            continue;
+        }
+        seen += 1;
+        let keys = format!("\"{}\"", key(&behind, table).join("\", \""));
+        let one = format!("({keys}) IN (SELECT {keys} FROM {table} LIMIT 1)");
+        for (change, found) in [
+            (format!("DELETE FROM {table} WHERE {one}"), stored - 1),
+            (format!("DELETE FROM {table}"), 0),
+            (
+                format!("UPDATE {table} SET sum = sum + 1 WHERE {one}"),
+                stored,
+            ),
+        ] {
+            behind
+                .execute_batch("BEGIN; DROP TRIGGER checkpoint_withdrawn")
+                .unwrap();
+            assert!(behind.execute(&change, []).unwrap() > 0, "{change}");
+            let wanted = Miscount {
+                table,
+                stored,
+                found,
+            };
+            assert_eq!(miscounts(&behind).unwrap(), [wanted], "{change}");
+            behind.execute_batch("ROLLBACK").unwrap();
+        }
+    }
+    assert!(seen > 15, "{seen}");
+    behind.execute("DELETE FROM tallies", []).unwrap();
+    assert_eq!(miscounts(&behind).unwrap().len(), seen);
+}
+
+#[test]
+fn the_tallies_of_an_older_store_begin_with_what_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let behind = filled(&dir);
+    behind
+        .execute_batch(
+            "DELETE FROM links; DROP TABLE tallies; DROP TRIGGER repository_moved;
+             ALTER TABLE repositories RENAME COLUMN roots TO roots_before;
+             ALTER TABLE repositories RENAME COLUMN remote TO remote_before;
+             ALTER TABLE repositories RENAME COLUMN clone_of TO clone_of_before;
+             PRAGMA user_version = 16",
+        )
+        .unwrap();
+    let mut ledger = open(&dir);
+    let mut stored_miscounts = || read(ledger.as_mut(), |tx| tx.miscounts()).unwrap();
+    assert_eq!(stored_miscounts(), []);
+    let stored = rows(&behind, "statements");
+    behind.execute("DELETE FROM statements", []).unwrap();
+    let wanted = Miscount {
+        table: "statements",
+        stored,
+        found: 0,
+    };
+    assert_eq!(stored_miscounts(), [wanted]);
+}
