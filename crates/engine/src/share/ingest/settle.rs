@@ -146,7 +146,11 @@ impl Settling<'_> {
             Whose::Of(id) => id,
             Whose::Nobody(reason) => return Ok(Err(reason)),
             Whose::New(native, below) => {
-                let agent = telemetry.claims.agent.clone().unwrap_or_else(AgentName::unnamed);
+                let agent = telemetry
+                    .claims
+                    .agent
+                    .clone()
+                    .unwrap_or_else(AgentName::unnamed);
                 let matter = matter(agent, native, None, Vec::new());
                 let (ids, origin) = (self.here.ids, SessionOrigin::Live);
                 let id = session::record_from(tx, self.home, ids, when, &matter, origin)?;

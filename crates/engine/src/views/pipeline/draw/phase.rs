@@ -3,7 +3,6 @@
 use siglum_domain::SessionId;
 use siglum_domain::pipeline::{Check, CheckEvidence, CheckResult, Instance, Phase, Review, State};
 
-
 use super::canvas::{Block, Border, FRAME, Line, Style, Tone, beside, boxed};
 use super::measure::{clean, duration, plural, width};
 use super::symbols::{of_activity, of_result, of_state, of_verdict};
