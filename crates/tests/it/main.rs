@@ -51,6 +51,7 @@ mod otel;
 mod people;
 mod pipelines;
 mod places;
+mod printed;
 mod privacy;
 mod projections;
 mod real_agents;

@@ -69,6 +69,8 @@ pub(crate) fn install(package: &Package) -> Result<PathBuf, Failure> {
         "--quiet",
         "--disable-pip-version-check",
         "--only-binary=:all:",
+        // Python compiles what it uses when it uses it, a small part of the whole.
+        "--no-compile",
     ]);
     programs::run(pip.arg(format!("{name}=={version}")))?;
     let fail = |e: std::io::Error| Failure::new(format!("{}: {e}", mark.display()));
