@@ -180,42 +180,33 @@ fn send(client: &Client, batch: &Batch) -> Reply {
 }
 
 /// What is here of the laptop, as far as others must not change it.
-fn replica_state(store: &Store, gateway: &Gateway, laptop: &Laptop) -> Vec<String> {
+fn replica_state(store: &Store, gateway: &Gateway, laptop: &Laptop) -> Vec<Value> {
     let whose = if store.is_file() {
         "1 = 1"
     } else {
         "tenant = 'tests'"
     };
     let count = |of: &str| store.sql(&format!("SELECT count(*) FROM {of} AND {whose}"));
+    let (rows, listed) = stored(store, gateway);
+    let replicas = format!("SELECT common_dir FROM replica_repositories WHERE {whose}");
+    // Values, not their text: the order of fields is nobody's.
     let mut state = vec![
-        format!("{:?}", stored(store, gateway)),
-        count("observations WHERE payload IS NOT NULL"),
-        count("sessions WHERE forgotten_at IS NOT NULL"),
-        store.sql(&format!(
-            "SELECT common_dir FROM replica_repositories WHERE {whose}"
-        )),
+        json!(rows),
+        listed,
+        json!(count("observations WHERE payload IS NOT NULL")),
+        json!(count("sessions WHERE forgotten_at IS NOT NULL")),
+        json!(store.sql(&replicas)),
     ];
     for session in [laptop.one, laptop.two] {
-        state.push(
-            gateway
-                .launcher()
-                .get(&format!("/v1/sessions/{session}/events"))
-                .text,
-        );
         let commit = laptop.commit_of(session).commit;
-        state.push(
-            gateway
-                .launcher()
-                .get(&format!("/v1/commits/{commit}"))
-                .text,
-        );
         let checkpoint = laptop.checkpoint_of(session).id;
-        state.push(
-            gateway
-                .launcher()
-                .get(&format!("/v1/checkpoints/{checkpoint}"))
-                .text,
-        );
+        for path in [
+            format!("/v1/sessions/{session}/events"),
+            format!("/v1/commits/{commit}"),
+            format!("/v1/checkpoints/{checkpoint}"),
+        ] {
+            state.push(json!(gateway.launcher().get(&path).text));
+        }
     }
     state
 }
