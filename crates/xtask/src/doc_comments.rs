@@ -50,8 +50,8 @@ fn check_lines(path: &str, lines: &[&str]) -> Vec<String> {
 
 /// What is wrong with a line, if an item begins there, and with the lines before it.
 fn check_item(line: &str, before: &[&str]) -> Option<String> {
-    let is_asked = is_public(line) || is_exported(line, before);
-    let is_missing = is_asked && !stands_below(before, DOCS);
+    let needs_comment = is_public(line) || is_exported(line, before);
+    let is_missing = needs_comment && !stands_below(before, DOCS);
     let item = declaration(line);
     is_missing.then(|| format!("`{item}` needs a doc comment: say what it means"))
 }

@@ -153,16 +153,16 @@ impl Forwarder {
             Err(OtlpError::TooLarge { .. }) if records > 1 => self.send_halves(batch),
             Err(OtlpError::TooLarge { .. }) => Sent::But(records),
             Err(OtlpError::Busy { after, .. }) => Sent::Again(after),
-            Err(OtlpError::Refused {
-                refusal: answer, ..
-            }) if answer.is_about_the_address() && self.is_met && signal != Signal::Traces => {
+            Err(OtlpError::Refused { refusal, .. })
+                if refusal.is_about_the_address() && self.is_met && signal != Signal::Traces =>
+            {
                 Sent::But(records)
             }
             // What is wrong with us or the address is mended by a person.
-            Err(OtlpError::Refused {
-                refusal: answer, ..
-            }) if !answer.is_about_credentials() && !answer.is_about_the_address() => {
-                tracing::warn!("destination {} refused telemetry: {answer}", self.name);
+            Err(OtlpError::Refused { refusal, .. })
+                if !refusal.is_about_credentials() && !refusal.is_about_the_address() =>
+            {
+                tracing::warn!("destination {} refused telemetry: {refusal}", self.name);
                 Sent::But(records)
             }
             Err(error) => {

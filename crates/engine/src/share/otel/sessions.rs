@@ -174,9 +174,9 @@ impl Sessions {
                 Ok(lost)
             }
             Err(OtlpError::TooLarge { .. }) => Ok(1),
-            Err(OtlpError::Refused {
-                refusal: answer, ..
-            }) if signal == wire::Signal::Logs && answer.is_about_the_address() => {
+            Err(OtlpError::Refused { refusal, .. })
+                if signal == wire::Signal::Logs && refusal.is_about_the_address() =>
+            {
                 Err(Refusal::NoSuchSignal)
             }
             Err(error) => Err(Refusal::Other(error)),
@@ -210,9 +210,9 @@ impl From<Refusal> for SinkError {
                         after: Some(after), ..
                     } => Self::Busy { why, after },
                     // What is wrong with us or the address is mended by a person, and lost to nobody.
-                    OtlpError::Refused {
-                        refusal: answer, ..
-                    } if !answer.is_about_credentials() && !answer.is_about_the_address() => {
+                    OtlpError::Refused { refusal, .. }
+                        if !refusal.is_about_credentials() && !refusal.is_about_the_address() =>
+                    {
                         Self::Refused(why)
                     }
                     _ => Self::Unavailable(why),
