@@ -9,6 +9,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("checkpoints join their pins", checkpoints),
     Check::new("a checkpoint that is taken back is gone alone", withdrawn),
     Check::new("checkpoints are found newest first", checkpoints_found),
+    Check::new("checkpoints come in pages", pages),
     Check::new("a commit has its checkpoints, oldest first", of_commit),
     Check::new("a tail finds the checkpoints that end in it", tails),
 ];
@@ -65,7 +66,7 @@ fn withdrawn(shelf: &dyn Shelf) -> Outcome {
     })?;
     desk.write(|tx| tx.withdraw_checkpoint(checkpoint_id(1)))?;
     desk.write(|tx| tx.withdraw_checkpoint(checkpoint_id(3)))?;
-    let left = desk.read(|tx| tx.checkpoints(Some(session_id(1)), None, 9))?;
+    let left = desk.read(|tx| tx.checkpoints(Some(session_id(1)), None, None, 9))?;
     same!(left, [record(2)], "the checkpoints of the session");
     for gone in [1, 3] {
         let found = desk.read(|tx| tx.checkpoint(checkpoint_id(gone)))?;
@@ -116,13 +117,13 @@ fn checkpoints_found(shelf: &dyn Shelf) -> Outcome {
     })?;
     let found = desk.read(|tx| {
         Ok([
-            tx.checkpoints(None, None, 9)?,
-            tx.checkpoints(None, None, 2)?,
-            tx.checkpoints(Some(session_id(1)), None, 9)?,
-            tx.checkpoints(Some(session_id(1)), None, 1)?,
-            tx.checkpoints(Some(session_id(2)), None, 9)?,
-            tx.checkpoints(None, Some(repository_id(1)), 9)?,
-            tx.checkpoints(None, Some(repository_id(1)), 1)?,
+            tx.checkpoints(None, None, None, 9)?,
+            tx.checkpoints(None, None, None, 2)?,
+            tx.checkpoints(Some(session_id(1)), None, None, 9)?,
+            tx.checkpoints(Some(session_id(1)), None, None, 1)?,
+            tx.checkpoints(Some(session_id(2)), None, None, 9)?,
+            tx.checkpoints(None, Some(repository_id(1)), None, 9)?,
+            tx.checkpoints(None, Some(repository_id(1)), None, 1)?,
         ])
     })?;
     let wanted: [&[u128]; 7] = [
@@ -138,6 +139,37 @@ fn checkpoints_found(shelf: &dyn Shelf) -> Outcome {
         let found: Vec<_> = found.into_iter().map(|c| c.id).collect();
         let wanted: Vec<_> = wanted.iter().map(|n| checkpoint_id(*n)).collect();
         same!(found, wanted, format!("query {n} for checkpoints"));
+    }
+    Ok(())
+}
+
+fn pages(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    // Three of them at one time.
+    let times = [(1, 1), (2, 2), (3, 2), (4, 2), (5, 3)];
+    desk.write(|tx| {
+        for (n, time) in times {
+            let mut record = checkpoint(n, CheckpointKind::End);
+            record.at = at(time);
+            tx.put_checkpoint(&record)?;
+        }
+        Ok(())
+    })?;
+    let (session, repository) = (Some(session_id(1)), Some(repository_id(1)));
+    for (session, repository) in [(None, None), (session, None), (None, repository)] {
+        let mut found = Vec::new();
+        let mut after = None;
+        for _ in times {
+            let page = desk.read(|tx| tx.checkpoints(session, repository, after, 2))?;
+            after = page.last().map(|c| (c.at, c.id));
+            found.extend(page.into_iter().map(|c| c.id));
+            if after.is_none() {
+                break;
+            }
+        }
+        let wanted: Vec<_> = [5, 4, 3, 2, 1].map(checkpoint_id).to_vec();
+        same!(found, wanted, "the checkpoints of all pages");
     }
     Ok(())
 }

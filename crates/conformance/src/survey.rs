@@ -223,7 +223,7 @@ fn verb_answers(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>,
         authors(repository_id(1), &oid(1));
         authored(one);
         checkpoint(checkpoint_id(1));
-        checkpoints(None, None, 9);
+        checkpoints(None, None, None, 9);
         checkpoints_by_tail(&checkpoint_id(1).short());
         declines(at(0), 9);
         wanted_transcripts(9);

@@ -2,7 +2,7 @@
 
 use axum::http::header;
 use axum::response::IntoResponse;
-use utoipa::openapi::schema::{AdditionalProperties, Schema};
+use utoipa::openapi::schema::{AdditionalProperties, Object, Schema};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{OpenApi, RefOr};
 use utoipa::{Modify, OpenApi as _};
@@ -139,6 +139,39 @@ fn close_arms(document: &mut OpenApi) {
     }
 }
 
+/// Names each arm of what is one of several after the whole and its own tag, `TurnEventPrompt`: generated clients number
+/// what has no name.
+fn name_arms(document: &mut OpenApi) {
+    let schemas = &mut document.components.get_or_insert_default().schemas;
+    for (name, schema) in schemas {
+        let RefOr::T(Schema::OneOf(one_of)) = schema else {
+            continue;
+        };
+        for arm in &mut one_of.items {
+            if let RefOr::T(Schema::Object(arm)) = arm {
+                arm.title = tag(arm).map(|tag| format!("{name}{}", capitalized(tag)));
+            }
+        }
+    }
+}
+
+/// The only value that a field of an arm may have.
+fn tag(arm: &Object) -> Option<&str> {
+    arm.properties.values().find_map(|field| match field {
+        RefOr::T(Schema::Object(field)) => match field.enum_values.as_deref() {
+            Some([only]) => only.as_str(),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// `tool_call` as `ToolCall`.
+fn capitalized(tag: &str) -> String {
+    let word = |word: &str| word[..1].to_uppercase() + &word[1..];
+    tag.split('_').map(word).collect()
+}
+
 /// The bodies, and parts of them, that are one of several.
 const ARMED: &[&str] = &["ContextMessage", "TurnEvent", "EndSession"];
 
@@ -151,6 +184,7 @@ const UNSEEN: &str = r"\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u0600-\\u0605\\u061
 pub fn document() -> String {
     let (_, mut document) = routes().split_for_parts();
     close_arms(&mut document);
+    name_arms(&mut document);
     let mut text = document.to_pretty_json().unwrap_or_default();
     text.push('\n');
     text.replace(r"\\p{C}", UNSEEN)
@@ -268,11 +302,13 @@ mod tests {
             "verify",
         ];
         let document: serde_json::Value = serde_json::from_str(&document()).unwrap();
-        for name in document["components"]["schemas"]
-            .as_object()
-            .unwrap()
-            .keys()
-        {
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        let arm = &schemas["TurnEvent"]["oneOf"][2];
+        assert_eq!(arm["title"], "TurnEventToolCall");
+        for (name, schema) in schemas {
+            for arm in schema["oneOf"].as_array().into_iter().flatten() {
+                assert!(arm["title"].is_string(), "{name}: {arm}");
+            }
             for suffix in ["Told", "Asked", "Said", "Heard", "Found", "Taken", "Done"] {
                 assert!(!name.ends_with(suffix), "{name}");
             }

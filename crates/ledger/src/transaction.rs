@@ -574,11 +574,13 @@ pub trait Commits {
         repository: RepositoryId,
         commit: &Oid,
     ) -> Result<Vec<CheckpointRecord>>;
-    /// Checkpoints, newest first; of a session, of a repository, or of all.
+    /// Checkpoints, newest first; of a session, of a repository, or of all; those that come after the one of this time and
+    /// id, if one is given.
     fn checkpoints(
         &mut self,
         session: Option<SessionId>,
         repository: Option<RepositoryId>,
+        after: Option<(Timestamp, CheckpointId)>,
         limit: usize,
     ) -> Result<Vec<CheckpointRecord>>;
     /// Checkpoints that people may mean by these digits, 16 at most, as for sessions.

@@ -35,7 +35,7 @@ broken! { Commits, COMMITS, LIMITED;
     Own put_checkpoint(record: &CheckpointRecord) -> ();
     Write withdraw_checkpoint(id: CheckpointId) -> ();
     Find checkpoint(id: CheckpointId) -> Option<CheckpointRecord>;
-    Own checkpoints(session: Option<SessionId>, repository: Option<RepositoryId>; limit) -> Vec<CheckpointRecord>;
+    Own checkpoints(session: Option<SessionId>, repository: Option<RepositoryId>, after: Option<(Timestamp, CheckpointId)>; limit) -> Vec<CheckpointRecord>;
     List checkpoints_of_commit(repository: RepositoryId, commit: &Oid) -> Vec<CheckpointRecord>;
     List checkpoints_by_tail(tail: &str) -> Vec<CheckpointId>;
 }

@@ -4,7 +4,7 @@ use siglum_domain::fold::Entry;
 use siglum_domain::intake::Place;
 use siglum_domain::observation::{Fact, Observation};
 use siglum_domain::receipt::Receipt;
-use siglum_domain::{RepositoryId, SessionId, Timestamp, TurnId};
+use siglum_domain::{CheckpointId, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_ledger::{
     Appended, CheckpointRecord, CommitRecord, DeclineRecord, EditRecord, IntentRecord, LedgerError,
     NewEntry, Order, RunningCall, SessionFilter, SessionListing, Statement,
@@ -60,6 +60,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Ignores("commits", "repository"),
     Fault::Ignores("checkpoints", "session"),
     Fault::Ignores("checkpoints", "repository"),
+    Fault::Ignores("checkpoints", "after"),
     Fault::Ignores("declines", "since"),
 ];
 
@@ -250,11 +251,13 @@ impl BrokenTx<'_> {
         &mut self,
         session: Option<SessionId>,
         repository: Option<RepositoryId>,
+        after: Option<(Timestamp, CheckpointId)>,
         limit: usize,
     ) -> Result<Vec<CheckpointRecord>> {
         let session = session.filter(|_| !self.ignores("checkpoints", "session"));
         let repository = repository.filter(|_| !self.ignores("checkpoints", "repository"));
-        let rows = self.good.checkpoints(session, repository, limit)?;
+        let after = after.filter(|_| !self.ignores("checkpoints", "after"));
+        let rows = self.good.checkpoints(session, repository, after, limit)?;
         Ok(self.listed("checkpoints", rows))
     }
 

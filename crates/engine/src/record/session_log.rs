@@ -195,7 +195,7 @@ pub(crate) fn end(
         return Ok(());
     };
     tx.set_ended(session, Some(at))?;
-    let newest = tx.checkpoints(Some(session), None, 1)?.pop();
+    let newest = tx.checkpoints(Some(session), None, None, 1)?.pop();
     if newest.is_some_and(|c| {
         c.kind != CheckpointKind::End
             || c.pins

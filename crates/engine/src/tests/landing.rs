@@ -106,7 +106,7 @@ fn a_commit_keeps_a_session_from_an_end_checkpoint() {
     stage.deliver(&intent(&seen, 4));
     stage.deliver(&landed(&seen, &oid(2), LandedBy::Commit, 5));
     stage.hear(says("one", vec![ended(9)]));
-    let found = stage.read(|tx| tx.checkpoints(Some(one), None, 9));
+    let found = stage.read(|tx| tx.checkpoints(Some(one), None, None, 9));
     let ids: Vec<_> = found.iter().map(|c| c.id).collect();
     assert_eq!(ids, [checkpoint(1)]);
 }

@@ -200,7 +200,7 @@ fn one_that_is_at_home_elsewhere_is_recorded_by_its_home() {
     let record = stage.session(id(1));
     assert!(record.ended_at.is_some());
     assert_eq!(record.head, 0, "its log is its home's");
-    assert!(stage.read(|tx| tx.checkpoints(None, None, 9)).is_empty());
+    assert!(stage.read(|tx| tx.checkpoints(None, None, None, 9)).is_empty());
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn an_end_is_recorded_once_and_leaves_a_checkpoint() {
         let statements = stage.read(|tx| tx.statements_of_session(id(1)));
         let end = remote::stated_end(&statements).map(|(end, _)| end);
         assert_eq!(end, Some(LaunchEnd::Failed { code: 3 }));
-        let checkpoints = stage.read(|tx| tx.checkpoints(Some(id(1)), None, 9));
+        let checkpoints = stage.read(|tx| tx.checkpoints(Some(id(1)), None, None, 9));
         assert_eq!(checkpoints.len(), 1);
         assert_eq!(checkpoints[0].kind, CheckpointKind::End);
         let filter = AuditFilter {
@@ -458,7 +458,7 @@ fn a_checkpoint_is_recorded_once_and_another_one_is_not_it() {
         matches!(ahead, Err(RemoteError::Ahead { head: 0 })),
         "{ahead:?}"
     );
-    assert_eq!(stage.read(|tx| tx.checkpoints(None, None, 9)).len(), 1);
+    assert_eq!(stage.read(|tx| tx.checkpoints(None, None, None, 9)).len(), 1);
 }
 
 #[test]

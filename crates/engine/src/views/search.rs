@@ -17,6 +17,8 @@ use crate::{World, damage::undamaged};
 
 /// How many of a session's newest commits are looked at.
 const COMMITS: usize = 100;
+/// How many digits of a commit's id are shown.
+const SHORT: usize = 10;
 /// How much of a text is shown around a word, in characters.
 const AROUND: usize = 60;
 
@@ -274,9 +276,13 @@ fn hits(words: &Words, texts: &[SearchableText]) -> Option<Vec<Hit>> {
             .filter_map(|word| lower.find(word.as_str()));
         let Some(first) = here.min() else { continue };
         missing.retain(|word| !lower.contains(word));
+        let first = lower[..first].chars().count();
         let hit = Hit {
             place: *place,
-            text: around(text, lower[..first].chars().count()),
+            text: match place {
+                Place::Commit => commit_line(text, first),
+                _ => around(text, first),
+            },
             at: *at,
         };
         // A prompt that two sources told of is one prompt.
@@ -286,6 +292,14 @@ fn hits(words: &Words, texts: &[SearchableText]) -> Option<Vec<Hit>> {
         }
     }
     missing.is_empty().then_some(hits)
+}
+
+/// The first digits of a commit's id and its subject around a place in both, as people read commits.
+fn commit_line(text: &str, first: usize) -> String {
+    let (id, subject) = text.split_once(' ').unwrap_or((text, ""));
+    let digits: String = id.chars().take(SHORT).collect();
+    let line = around(subject, first.saturating_sub(id.len() + 1));
+    format!("{digits} {line}").trim_end().to_owned()
 }
 
 /// One line of a text around a place in it.
@@ -341,6 +355,20 @@ mod tests {
         let hits = hits(&words, &[(Place::Prompt, text, None)]).expect("because it is there");
         assert!(hits[0].text.starts_with('…') && hits[0].text.ends_with('…'));
         assert!(hits[0].text.contains(" needle "));
+    }
+
+    #[test]
+    fn a_commit_is_shown_by_its_first_digits_and_its_subject() {
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        let shown = |word: &str, text: &str| {
+            let words = Words::parse([word]).expect("because there is a word");
+            let hits = hits(&words, &[(Place::Commit, text.to_owned(), None)]);
+            hits.expect("because it is there")[0].text.clone()
+        };
+        let text = format!("{id} Mend the parser");
+        assert_eq!(shown("parser", &text), "0123456789 Mend the parser");
+        assert_eq!(shown("abcdef", &text), "0123456789 Mend the parser");
+        assert_eq!(shown("abcdef", id), "0123456789");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use siglum_domain::SessionId;
 use siglum_domain::link::Link;
+use siglum_domain::{CheckpointId, SessionId};
 use siglum_engine::commits::checkpoints;
 use siglum_engine::driven::remote;
 use siglum_engine::driven::turn::TurnError;
@@ -27,6 +27,7 @@ use crate::wire::{Checkpoint, CheckpointList, CreateCheckpoint, LabelInput, Reco
 /// Rows of a list.
 const PAGE: usize = 50;
 const PAGE_MOST: usize = 500;
+const CURSOR_RULE: &str = "must be `next` of the previous page";
 
 /// Create a checkpoint of a session; a commit in it is a claim of the session to have made it
 #[utoipa::path(post, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "createCheckpoint",
@@ -90,6 +91,7 @@ pub(crate) async fn record(
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
+        ("cursor" = Option<String>, Query, description = "Return checkpoints after this one (`next` of the previous page)", pattern = r"^chk_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
     responses((status = 200, description = "The checkpoints", body = CheckpointList), Problems))]
@@ -115,6 +117,7 @@ pub(crate) async fn of_session(
         ("phase" = Option<String>, Query, description = "Only in this phase", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
         ("label" = Option<Vec<LabelInput>>, Query, description = "Only with this label, `key=value`; may be repeated"),
         ("repository" = Option<String>, Query, description = "Only in the repository of this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
+        ("cursor" = Option<String>, Query, description = "Return checkpoints after this one (`next` of the previous page)", pattern = r"^chk_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
     responses((status = 200, description = "The checkpoints", body = CheckpointList), Problems))]
@@ -136,30 +139,38 @@ async fn listed(
     mut query: Query,
 ) -> Result<Json<CheckpointList>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
+    let cursor: Option<CheckpointId> = query.parsed("cursor", CURSOR_RULE)?;
     query.end()?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| {
             if let Some(session) = session
                 && tx.session(session)?.is_none()
             {
-                return Ok(None);
+                return Ok(Err(TurnError::NoSession(session).into()));
             }
+            let last = cursor.map(|id| tx.checkpoint(id)).transpose()?;
+            let after = match last {
+                Some(Some(record)) => Some((record.at, record.id)),
+                Some(None) => return Ok(Err(Problem::invalid("cursor", CURSOR_RULE))),
+                None => None,
+            };
             let repository = match &repository {
                 Some(name) => match tx.repository(name)? {
                     Some(known) => Some(known.id),
-                    None => return Ok(Some(Vec::new())),
+                    None => return Ok(Ok(CheckpointList::default())),
                 },
                 None => None,
             };
-            let found = checkpoints::listed(tx, session, repository, &links, limit)?;
-            responses::checkpoints(tx, &found).map(Some)
+            let mut found = checkpoints::listed(tx, session, repository, &links, after, limit + 1)?;
+            let more = found.len() > limit;
+            found.truncate(limit);
+            Ok(Ok(CheckpointList {
+                items: responses::checkpoints(tx, &found)?,
+                next: found.last().filter(|_| more).map(|last| last.id.to_string()),
+            }))
         })
     });
-    match (found.await??, session) {
-        (Some(checkpoints), _) => Ok(Json(CheckpointList { items: checkpoints })),
-        (None, Some(session)) => Err(TurnError::NoSession(session).into()),
-        (None, None) => Err(Problem::internal()),
-    }
+    found.await??.map(Json)
 }
 
 /// Get a checkpoint with the current links of its sessions

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use siglum_domain::SessionId;
+use siglum_domain::{InteractionId, SessionId};
 use siglum_ledger::{InteractionRecord, read};
 use utoipa::IntoParams;
 
@@ -18,8 +18,9 @@ use crate::query::Query;
 use crate::runner;
 use crate::wire::{AnswerInteraction, Interaction, InteractionList};
 
-/// The most that are listed.
-const MOST: usize = 200;
+/// Rows of a page, and at most.
+const PAGE: usize = 200;
+const CURSOR_RULE: &str = "must be `next` of the previous page";
 
 /// Which of them, for the document.
 #[derive(IntoParams)]
@@ -38,6 +39,7 @@ pub(crate) struct OfInteraction {
         OfConversation,
         ("agent" = Option<String>, Query, description = "Agent, if several have a conversation of this id", pattern = r"^[a-z0-9-]{1,64}$"),
         ("state" = Option<String>, Query, description = "`open`: only questions without an answer; `all` by default", pattern = "^(open|all)$"),
+        ("cursor" = Option<String>, Query, description = "Return interactions after this one (`next` of the previous page)", pattern = r"^int_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 200),
     ),
     responses((status = 200, description = "The interactions", body = InteractionList), Problems))]
@@ -52,19 +54,28 @@ pub(crate) async fn list(
         Some("open") => true,
         Some(_) => return Err(Problem::invalid("state", "`open` or `all`")),
     };
-    let limit = query.limit(MOST, MOST)?;
+    let limit = query.limit(PAGE, PAGE)?;
+    let cursor: Option<InteractionId> = query.parsed("cursor", CURSOR_RULE)?;
     let session = running_turn(&app, &caller, &path, &mut query).await?.id;
     query.end()?;
     admission::read(&app, &caller, session);
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
-        read(ledger, |tx| tx.interactions_of(session, MOST))
+        // All of them: a session has few, each of which waited for a person.
+        read(ledger, |tx| tx.interactions_of(session, 0))
     });
     let mut found = found.await??;
+    if let Some(cursor) = cursor {
+        let last = found.iter().position(|record| record.id == cursor);
+        let last = last.ok_or_else(|| Problem::invalid("cursor", CURSOR_RULE))?;
+        found.drain(..=last);
+    }
     found.retain(|record| !open || record.settled.is_none());
+    let more = found.len() > limit;
     found.truncate(limit);
-    let interactions = found.iter().map(Interaction::from).collect();
+    let next = found.last().filter(|_| more);
     Ok(Json(InteractionList {
-        items: interactions,
+        items: found.iter().map(Interaction::from).collect(),
+        next: next.map(|record| record.id.to_string()),
     }))
 }
 

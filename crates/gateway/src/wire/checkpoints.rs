@@ -88,7 +88,11 @@ pub(crate) struct RecordedCheckpoint {
 }
 
 /// Checkpoints, newest first.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
 pub(crate) struct CheckpointList {
+    /// Newest first.
     pub(crate) items: Vec<Checkpoint>,
+    /// Pass it as `cursor` to get the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
 }

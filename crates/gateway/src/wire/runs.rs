@@ -380,4 +380,7 @@ impl From<&InteractionRecord> for Interaction {
 pub(crate) struct InteractionList {
     /// Newest first.
     pub(crate) items: Vec<Interaction>,
+    /// Pass it as `cursor` to get the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
 }

@@ -403,21 +403,24 @@ impl Commits for Tx<'_> {
         &mut self,
         session: Option<SessionId>,
         repository: Option<RepositoryId>,
+        after: Option<(Timestamp, CheckpointId)>,
         limit: usize,
     ) -> Result<Vec<CheckpointRecord>> {
+        const PAGE: &str = "k.tenant = $1 AND ($2::bigint IS NULL OR (k.at, k.id) < ($2, $3::uuid)) \
+             ORDER BY k.at DESC, k.id DESC LIMIT $4";
+        let (at, id) = (after.map(|(at, _)| Col(at)), after.map(|(_, id)| Col(id)));
         let limit = int(limit as u64);
         match (session, repository) {
-            (Some(s), _) => self.checkpoint_rows(
-                "JOIN pins p ON p.tenant = $1 AND p.checkpoint = k.id \
-                 WHERE k.tenant = $1 AND p.session = $2 ORDER BY k.at DESC LIMIT $3",
-                &[&Col(s), &limit],
-            ),
-            (None, Some(r)) => self.checkpoint_rows(
-                "WHERE k.tenant = $1 AND k.repository = $2 ORDER BY k.at DESC LIMIT $3",
-                &[&Col(r), &limit],
-            ),
+            (Some(s), _) => {
+                let of = "JOIN pins p ON p.tenant = $1 AND p.checkpoint = k.id WHERE p.session = $5";
+                self.checkpoint_rows(&format!("{of} AND {PAGE}"), &[&at, &id, &limit, &Col(s)])
+            }
+            (None, Some(r)) => {
+                let of = "WHERE k.repository = $5";
+                self.checkpoint_rows(&format!("{of} AND {PAGE}"), &[&at, &id, &limit, &Col(r)])
+            }
             (None, None) => {
-                self.checkpoint_rows("WHERE k.tenant = $1 ORDER BY k.at DESC LIMIT $2", &[&limit])
+                self.checkpoint_rows(&format!("WHERE {PAGE}"), &[&at, &id, &limit])
             }
         }
     }

@@ -421,13 +421,22 @@ impl Commits for Tx<'_> {
         &mut self,
         session: Option<SessionId>,
         repository: Option<RepositoryId>,
+        after: Option<(Timestamp, CheckpointId)>,
         limit: usize,
     ) -> Result<Vec<CheckpointRecord>> {
+        const PAGE: &str = "(?1 IS NULL OR (k.at, k.id) < (?1, ?2)) ORDER BY k.at DESC, k.id DESC LIMIT ?3";
+        let (at, id) = (after.map(|(at, _)| Col(at)), after.map(|(_, id)| Col(id)));
         let limit = int(limit as u64);
         match (session, repository) {
-            (Some(s), _) => self.checkpoint_rows("JOIN pins p ON p.checkpoint = k.id WHERE p.session = ?1 ORDER BY k.at DESC LIMIT ?2", (Col(s), limit)),
-            (None, Some(r)) => self.checkpoint_rows("WHERE k.repository = ?1 ORDER BY k.at DESC LIMIT ?2", (Col(r), limit)),
-            (None, None) => self.checkpoint_rows("ORDER BY k.at DESC LIMIT ?1", [limit]),
+            (Some(s), _) => {
+                let of = "JOIN pins p ON p.checkpoint = k.id WHERE p.session = ?4";
+                self.checkpoint_rows(&format!("{of} AND {PAGE}"), (at, id, limit, Col(s)))
+            }
+            (None, Some(r)) => {
+                let of = "WHERE k.repository = ?4";
+                self.checkpoint_rows(&format!("{of} AND {PAGE}"), (at, id, limit, Col(r)))
+            }
+            (None, None) => self.checkpoint_rows(&format!("WHERE {PAGE}"), (at, id, limit)),
         }
     }
 

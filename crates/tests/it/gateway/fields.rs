@@ -242,6 +242,16 @@ fn checkpoints_are_listed_by_what_their_sessions_work_for() {
             [made[1].clone(), made[0].clone()]
         );
         assert_eq!(listed("issue_number=42&limit=1"), made[1..]);
+        for filter in ["", "issue_number=42&"] {
+            let first = launcher.get(&format!("/v1/checkpoints?{filter}limit=1")).is(200);
+            let next = first["next"].as_str().expect("there is another page");
+            let path = format!("/v1/checkpoints?{filter}limit=1&cursor={next}");
+            let last = launcher.get(&path).is(200);
+            assert_eq!(last["items"][0]["id"], made[0]);
+            assert_eq!(last["next"], Value::Null);
+        }
+        let nowhere = format!("/v1/checkpoints?cursor=chk_{:032x}", 1);
+        launcher.get(&nowhere).refuses("cursor");
         assert_eq!(listed("issue_number=42&phase=plan"), made[..1]);
         assert_eq!(listed("label=team%3Dtwo"), made[1..]);
         assert_eq!(listed("issue_number=4"), made[..0]);

@@ -68,7 +68,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         let skip = args.period.until.is_some() || args.limit == 0;
         let most = if skip { LOOK_AT } else { args.limit + 1 };
         let links = args.facts.links();
-        let mut records = checkpoints::listed(tx, session, repository, &links, most)?;
+        let mut records = checkpoints::listed(tx, session, repository, &links, None, most)?;
         records.retain(|c| fits(c, args.period));
         if args.limit > 0 {
             records.truncate(args.limit + 1);

@@ -45,7 +45,7 @@ pub(super) fn gather(
     }
     let mut touched: BTreeSet<TurnId> = new.iter().filter_map(|e| e.turn).collect();
     touched.extend(unexported.keys());
-    let checkpoints = tx.checkpoints(Some(record.id), None, CHECKPOINTS)?;
+    let checkpoints = tx.checkpoints(Some(record.id), None, None, CHECKPOINTS)?;
     let mut parts = Vec::new();
     for (index, turn) in turns
         .iter()

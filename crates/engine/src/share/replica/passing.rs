@@ -148,7 +148,7 @@ fn documents(
     let mut commits: BTreeSet<(RepositoryId, Oid)> = BTreeSet::new();
     let made = tx.commits_of_session(session, MOST)?;
     commits.extend(made.into_iter().map(|c| (c.repository, c.commit)));
-    let checkpoints = tx.checkpoints(Some(session), None, MOST)?;
+    let checkpoints = tx.checkpoints(Some(session), None, None, MOST)?;
     commits.extend(
         checkpoints
             .iter()

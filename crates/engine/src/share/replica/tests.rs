@@ -261,7 +261,7 @@ fn ledger_answers(ledger: &mut dyn Ledger, home: LedgerId) -> Vec<String> {
         lines.push(line.unwrap());
     }
     lines.sort();
-    let mut checkpoints = read(ledger, |tx| tx.checkpoints(None, None, 99)).unwrap();
+    let mut checkpoints = read(ledger, |tx| tx.checkpoints(None, None, None, 99)).unwrap();
     checkpoints.sort_by_key(|c| c.id);
     lines.push(format!("{checkpoints:?}"));
     lines

@@ -85,7 +85,7 @@ fn a_session_ends_once_by_anybodys_word() {
     assert_eq!(say(30), Some(Ended::Before(at(20))));
     read(&mut ledger, |tx| {
         assert_eq!(tx.statements_of_session(id)?.len(), 1);
-        assert_eq!(tx.checkpoints(Some(id), None, 9)?.len(), 1);
+        assert_eq!(tx.checkpoints(Some(id), None, None, 9)?.len(), 1);
         assert_eq!(tx.session(id)?.and_then(|s| s.ended_at), Some(at(20)));
         let view = fold::session(&tx.entries(id, 0, 0)?);
         assert_eq!(view.state.word(), "ended");
