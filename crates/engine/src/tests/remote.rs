@@ -200,7 +200,11 @@ fn one_that_is_at_home_elsewhere_is_recorded_by_its_home() {
     let record = stage.session(id(1));
     assert!(record.ended_at.is_some());
     assert_eq!(record.head, 0, "its log is its home's");
-    assert!(stage.read(|tx| tx.checkpoints(None, None, None, 9)).is_empty());
+    assert!(
+        stage
+            .read(|tx| tx.checkpoints(None, None, None, 9))
+            .is_empty()
+    );
 }
 
 #[test]
@@ -458,7 +462,10 @@ fn a_checkpoint_is_recorded_once_and_another_one_is_not_it() {
         matches!(ahead, Err(RemoteError::Ahead { head: 0 })),
         "{ahead:?}"
     );
-    assert_eq!(stage.read(|tx| tx.checkpoints(None, None, None, 9)).len(), 1);
+    assert_eq!(
+        stage.read(|tx| tx.checkpoints(None, None, None, 9)).len(),
+        1
+    );
 }
 
 #[test]

@@ -133,7 +133,10 @@ fn an_end_that_comes_late_does_not_end_what_went_on() {
     hear(&mut stage, started(5, StartKind::Resume));
     hear(&mut stage, ended(3));
     assert_eq!(stage.session(one).ended_at, None);
-    assert_eq!(stage.read(|tx| tx.checkpoints(Some(one), None, None, 9)), []);
+    assert_eq!(
+        stage.read(|tx| tx.checkpoints(Some(one), None, None, 9)),
+        []
+    );
     hear(&mut stage, ended(7));
     assert_eq!(stage.session(one).ended_at, Some(at(7)));
 }

@@ -80,7 +80,12 @@ fn a_killed_agent_is_ended_and_sealed() {
         stage.read(|tx| tx.running_calls("/home/dev/main", at(0))),
         []
     );
-    assert_eq!(stage.read(|tx| tx.checkpoints(Some(one), None, None, 9)).len(), 1);
+    assert_eq!(
+        stage
+            .read(|tx| tx.checkpoints(Some(one), None, None, 9))
+            .len(),
+        1
+    );
     let before = stage.session(one);
     stage.slice();
     assert_eq!(stage.session(one), before, "a dead session dies once");

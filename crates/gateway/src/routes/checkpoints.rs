@@ -166,7 +166,10 @@ async fn listed(
             found.truncate(limit);
             Ok(Ok(CheckpointList {
                 items: responses::checkpoints(tx, &found)?,
-                next: found.last().filter(|_| more).map(|last| last.id.to_string()),
+                next: found
+                    .last()
+                    .filter(|_| more)
+                    .map(|last| last.id.to_string()),
             }))
         })
     });

@@ -412,16 +412,15 @@ impl Commits for Tx<'_> {
         let limit = int(limit as u64);
         match (session, repository) {
             (Some(s), _) => {
-                let of = "JOIN pins p ON p.tenant = $1 AND p.checkpoint = k.id WHERE p.session = $5";
+                let of =
+                    "JOIN pins p ON p.tenant = $1 AND p.checkpoint = k.id WHERE p.session = $5";
                 self.checkpoint_rows(&format!("{of} AND {PAGE}"), &[&at, &id, &limit, &Col(s)])
             }
             (None, Some(r)) => {
                 let of = "WHERE k.repository = $5";
                 self.checkpoint_rows(&format!("{of} AND {PAGE}"), &[&at, &id, &limit, &Col(r)])
             }
-            (None, None) => {
-                self.checkpoint_rows(&format!("WHERE {PAGE}"), &[&at, &id, &limit])
-            }
+            (None, None) => self.checkpoint_rows(&format!("WHERE {PAGE}"), &[&at, &id, &limit]),
         }
     }
 

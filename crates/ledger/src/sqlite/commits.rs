@@ -424,7 +424,8 @@ impl Commits for Tx<'_> {
         after: Option<(Timestamp, CheckpointId)>,
         limit: usize,
     ) -> Result<Vec<CheckpointRecord>> {
-        const PAGE: &str = "(?1 IS NULL OR (k.at, k.id) < (?1, ?2)) ORDER BY k.at DESC, k.id DESC LIMIT ?3";
+        const PAGE: &str =
+            "(?1 IS NULL OR (k.at, k.id) < (?1, ?2)) ORDER BY k.at DESC, k.id DESC LIMIT ?3";
         let (at, id) = (after.map(|(at, _)| Col(at)), after.map(|(_, id)| Col(id)));
         let limit = int(limit as u64);
         match (session, repository) {

@@ -243,7 +243,9 @@ fn checkpoints_are_listed_by_what_their_sessions_work_for() {
         );
         assert_eq!(listed("issue_number=42&limit=1"), made[1..]);
         for filter in ["", "issue_number=42&"] {
-            let first = launcher.get(&format!("/v1/checkpoints?{filter}limit=1")).is(200);
+            let first = launcher
+                .get(&format!("/v1/checkpoints?{filter}limit=1"))
+                .is(200);
             let next = first["next"].as_str().expect("there is another page");
             let path = format!("/v1/checkpoints?{filter}limit=1&cursor={next}");
             let last = launcher.get(&path).is(200);

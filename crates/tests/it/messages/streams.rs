@@ -79,7 +79,10 @@ fn what_an_agent_asks_is_answered_by_option_or_by_whether_it_may() {
         let next = first["next"].as_str().expect("there is another page");
         let path = format!("/v1/sessions/S1/interactions?limit=2&cursor={next}");
         let last = launcher.get(&path).is(200);
-        assert_eq!(last["items"].as_array().unwrap()[..], all["items"].as_array().unwrap()[2..]);
+        assert_eq!(
+            last["items"].as_array().unwrap()[..],
+            all["items"].as_array().unwrap()[2..]
+        );
         assert_eq!(last["next"], Value::Null);
     });
 }
