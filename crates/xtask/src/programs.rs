@@ -38,7 +38,10 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 
 /// What builds for tests begin with: whoever builds less of the workspace, or with fewer features, builds all
 /// dependencies once more.
-pub(crate) const WHOLE: [&str; 2] = ["--workspace", "--all-features"];
+pub(crate) const WHOLE: [&str; 4] = ["--workspace", "--all-features", CONFIG[0], CONFIG[1]];
+
+/// The settings that tests are built with.
+pub(crate) const CONFIG: [&str; 2] = ["--config", "crates/xtask/checks.toml"];
 
 /// Makes a dev build of one of our programs, and says where it is.
 pub(crate) fn dev_build(name: &str) -> Result<PathBuf, Failure> {

@@ -57,7 +57,7 @@ pub(crate) fn unit() -> Result<Ended, Failure> {
 fn outside() -> Result<Command, Failure> {
     let manifest = workspace::root().join("examples/runtime/Cargo.toml");
     let mut cargo = programs::cargo(&["test", "--no-fail-fast", "--locked", "--manifest-path"]);
-    cargo.arg(manifest);
+    cargo.arg(manifest).args(programs::CONFIG);
     cargo.arg("--target-dir").arg(workspace::target_dir()?);
     cargo.args(["--", "--show-output"]);
     Ok(cargo)
