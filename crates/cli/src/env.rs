@@ -7,6 +7,7 @@
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use siglum_agents::{AgentSpec, InstallError, SettingsError, SettingsFile, TelemetrySpec};
@@ -39,6 +40,12 @@ pub fn home() -> PathBuf {
 pub fn programs() -> Vec<PathBuf> {
     let path = raw("PATH").unwrap_or_default();
     std::env::split_paths(&path).collect()
+}
+
+/// Whether a path leads to a program that can be run.
+pub fn is_program(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
 /// The git program.

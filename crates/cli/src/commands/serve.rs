@@ -4,7 +4,8 @@ mod handing;
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -73,6 +74,7 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let agents = runnable(&args.run)?;
     let store = store(cx)?;
     let settings = Settings {
         listen: args.listen,
@@ -84,7 +86,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         },
         store,
         runs: RunSettings {
-            agents: args.run.clone(),
+            agents,
             workdirs: args.workdir.clone(),
             programs: env::programs(),
             handing: handing::from_cx(cx),
@@ -124,6 +126,42 @@ fn agent(text: &str) -> Result<RunAgent, String> {
     };
     let name = AgentName::new(name).map_err(|error| error.to_string())?;
     Ok(RunAgent { name, program })
+}
+
+/// The agents with their programs. One that cannot be started is told now, and not to each client that sends a message.
+fn runnable(agents: &[RunAgent]) -> Result<Vec<RunAgent>, CommandError> {
+    agents.iter().map(with_program).collect()
+}
+
+fn with_program(agent: &RunAgent) -> Result<RunAgent, CommandError> {
+    let Some(given) = &agent.program else {
+        return Ok(agent.clone());
+    };
+    let is_path = given.as_os_str().as_bytes().contains(&b'/');
+    // It is started in the directory of a run, and named in this one.
+    let program = match is_path {
+        true => std::path::absolute(given).map_err(CommandError::at(given))?,
+        false => given.clone(),
+    };
+    let (is_there, wrong) = match is_path {
+        true => (env::is_program(&program), "is not an executable file"),
+        false => (is_in_path(&program), "is not a program in PATH"),
+    };
+    if !is_there {
+        let (name, given) = (&agent.name, given.display());
+        let error = format!("cannot run {name}: {given} {wrong}");
+        let hint = format!("Pass its path: `--run {name}=/path/to/program`.");
+        return Err(CommandError::usage(error).hint(hint));
+    }
+    Ok(RunAgent {
+        name: agent.name.clone(),
+        program: Some(program),
+    })
+}
+
+fn is_in_path(name: &Path) -> bool {
+    let mut dirs = env::programs().into_iter();
+    dirs.any(|dir| env::is_program(&dir.join(name)))
 }
 
 fn directory(text: &str) -> Result<PathBuf, String> {

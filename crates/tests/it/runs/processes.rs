@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::gateway::server::{Gateway, on_a_file};
-use crate::harness::until;
+use crate::harness::{World, until};
 use crate::messages::played::{AGENT, arguments, lines, send, serve, text, to};
 
 pub(super) fn lives(pid: &str) -> bool {
@@ -98,5 +98,44 @@ fn an_agent_is_handed_its_session_and_nothing_of_the_gateways_own_work() {
             assert!(output.contains(&part), "{part}: {output}");
         }
         assert_eq!(answer["agent"], AGENT);
+    });
+}
+
+#[test]
+fn a_program_that_cannot_be_run_is_told_before_anything_is_served() {
+    let world = World::new();
+    let plain = world.root.join("plain");
+    std::fs::write(&plain, "").unwrap();
+    let (plain, dir) = (plain.to_str().unwrap(), world.root.to_str().unwrap());
+    let (path, name) = ("not an executable file", "not a program in PATH");
+    for (program, wrong) in [
+        ("/nonexistent", path),
+        ("./nonexistent", path),
+        (plain, path),
+        (dir, path),
+        ("no-such-program", name),
+    ] {
+        let run = format!("codex={program}");
+        // Nobody can listen there, so that it ends even if it takes the program.
+        let listen = ["--listen", "192.0.2.1:1", "--plain"];
+        let arguments = ["serve", "--run", &run, "--workdir", "."];
+        let ran = world.siglum(&world.root, &[&arguments[..], &listen].concat());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        let told = format!("cannot run codex: {program} is {wrong}");
+        assert!(ran.stderr.contains(&told), "{ran:?}");
+        assert!(!world.siglum_home().join("ledger.db").exists());
+    }
+}
+
+#[test]
+fn a_path_of_a_program_is_taken_from_where_the_gateway_was_started() {
+    on_a_file(|store| {
+        let arguments = arguments(store);
+        let (_, program) = arguments[1].split_once('=').unwrap();
+        std::os::unix::fs::symlink(program, store.world.root.join("played")).unwrap();
+        let run = format!("{AGENT}=./played");
+        let gateway = Gateway::with(store, &["--run", &run, "--workdir", &arguments[3]], &[]);
+        let answer = send(&gateway.launcher(), &lines("Hello."));
+        assert_eq!(text(&answer).trim(), "Hello.", "{answer}");
     });
 }

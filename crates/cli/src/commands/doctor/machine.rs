@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use siglum_gitstore::MINIMUM_GIT;
@@ -12,6 +12,7 @@ use siglum_platform::disk::ROOM_NONE;
 use super::{Check, FIX};
 use crate::config::Config;
 use crate::cx::Cx;
+use crate::env;
 use crate::platform::{Lock, regular_file};
 use crate::ui;
 
@@ -35,11 +36,6 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
     checks
 }
 
-/// Whether a path leads to a program that can be run.
-fn runs(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-}
-
 fn program(cx: &Cx) -> Check {
     let shim = cx.home.shim();
     let shown = Cx::tilde(&shim);
@@ -52,7 +48,7 @@ fn program(cx: &Cx) -> Check {
         return Check::problem("program", format!("{shown}, which hooks call, is missing"))
             .remedy("Run `siglum doctor --fix` or `siglum init` to create it.");
     }
-    if !runs(&shim) {
+    if !env::is_program(&shim) {
         return Check::problem(
             "program",
             format!("{shown}, which hooks call, is not an executable program"),
