@@ -39,16 +39,58 @@ pub fn tenant() -> Result<Tenant, CommandError> {
     Tenant::new(name).map_err(|e| CommandError::usage(format!("{TENANT}: {}", e.rule)))
 }
 
-/// Opens the store; a tenant that has no ledger there gets one.
+/// Opens the store. On a server the tenant must have a ledger: a mistyped name is no new tenant.
 pub fn open(cx: &Cx) -> Result<Box<dyn Ledger>, CommandError> {
     match address()? {
         None => Ok(Box::new(cx.settled()?.0)),
-        Some(address) => server(address, tenant()?),
+        Some(address) => existing(address, tenant()?),
+    }
+}
+
+/// Opens the store for what a tenant may begin with; one that has no ledger on the server gets one.
+pub fn begin(cx: &Cx) -> Result<Box<dyn Ledger>, CommandError> {
+    match address()? {
+        None => Ok(Box::new(cx.settled()?.0)),
+        Some(address) => begun(address, tenant()?),
     }
 }
 
 #[cfg(feature = "postgres")]
-fn server(address: String, tenant: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
+fn existing(address: String, tenant: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
+    use siglum_ledger::{PostgresLedger, PostgresSettings};
+
+    let settings = PostgresSettings::new(address, tenant);
+    let opened = match PostgresLedger::open(&settings, Open::Hook) {
+        // The store of an older program is migrated; a database without one is not made one.
+        Err(LedgerError::Outdated { found, .. }) if found > 0 => {
+            PostgresLedger::prepare(&settings)?;
+            PostgresLedger::open(&settings, Open::Hook)
+        }
+        opened => opened,
+    };
+    match opened {
+        Ok(ledger) => Ok(Box::new(ledger)),
+        Err(LedgerError::Unwritable(_) | LedgerError::Outdated { found: 0, .. }) => {
+            Err(no_tenant(&settings.tenant))
+        }
+        Err(other) => Err(other.into()),
+    }
+}
+
+#[cfg(not(feature = "postgres"))]
+fn existing(_: String, _: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
+    Err(without_server())
+}
+
+#[cfg(feature = "postgres")]
+fn no_tenant(tenant: &Tenant) -> CommandError {
+    let error = format!("there is no tenant {tenant} on this server");
+    let hint = "`siglum token create` creates the tenant with a first token";
+    CommandError::not_found(error).hint(format!("Check {TENANT}; {hint}."))
+}
+
+#[cfg(feature = "postgres")]
+fn begun(address: String, tenant: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
     use siglum_domain::LedgerId;
     use siglum_ledger::{PostgresLedger, PostgresSettings};
 
@@ -63,7 +105,7 @@ fn server(address: String, tenant: Tenant) -> Result<Box<dyn Ledger>, CommandErr
 }
 
 #[cfg(not(feature = "postgres"))]
-fn server(_: String, _: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
+fn begun(_: String, _: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
     Err(without_server())
 }
 
@@ -110,8 +152,10 @@ fn look_at_server(address: String) -> Result<(u32, Result<(), LedgerError>), Com
     use siglum_ledger::{PostgresLedger, PostgresSettings};
 
     let settings = PostgresSettings::new(address, tenant()?);
-    let opened = PostgresLedger::open(&settings, Open::Hook).map(drop);
-    Ok((siglum_ledger::postgres::SCHEMA, opened))
+    match PostgresLedger::open(&settings, Open::Hook).map(drop) {
+        Err(LedgerError::Unwritable(_)) => Err(no_tenant(&settings.tenant)),
+        opened => Ok((siglum_ledger::postgres::SCHEMA, opened)),
+    }
 }
 
 #[cfg(not(feature = "postgres"))]

@@ -14,7 +14,7 @@ use siglum_ledger::read;
 use super::{Kept, KeptFile, VERSION};
 use crate::clock::Ids;
 use crate::cx::Cx;
-use crate::error::CommandError;
+use crate::error::{CommandError, Kind};
 use crate::settings_change::{Mode, SettingsChange, refused};
 use crate::{env, gateway, store};
 
@@ -166,7 +166,7 @@ impl Setup {
                 by: cx.person(),
                 expires_at: None,
             };
-            access::issue(&*cx.world()?, store::open(cx)?.as_mut(), &new)?;
+            access::issue(&*cx.world()?, store::begin(cx)?.as_mut(), &new)?;
         }
         self.kept.write(&cx.home)
     }
@@ -264,7 +264,12 @@ fn revoke(cx: &Cx, id: Option<TokenId>) -> Result<(), CommandError> {
     let Some(id) = id else {
         return Ok(());
     };
-    match access::revoke(&*cx.world()?, store::open(cx)?.as_mut(), id, &cx.person()) {
+    let mut ledger = match store::open(cx) {
+        // Without its tenant there is no token either.
+        Err(error) if error.kind == Kind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    match access::revoke(&*cx.world()?, ledger.as_mut(), id, &cx.person()) {
         Ok(_) | Err(AccessError::Unknown) => Ok(()),
         Err(error) => Err(error.into()),
     }

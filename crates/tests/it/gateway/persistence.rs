@@ -5,6 +5,7 @@ use serde_json::json;
 use super::client::{id, links, secret};
 use super::created::{ALL, all};
 use super::server::{Gateway, base, each_store, linked, on_a_file, on_a_server, refused};
+use crate::harness::{Ran, World};
 
 #[test]
 fn a_restart_keeps_tokens_and_links_up_to_the_last_checkpoint() {
@@ -176,6 +177,53 @@ fn a_missing_store_is_named_without_its_password() {
         assert!(ran.stderr.contains("gone_"), "{}", ran.stderr);
         let password = address.split([':', '@']).nth(2).unwrap();
         assert!(!ran.stderr.contains(password), "the password is told");
+    });
+}
+
+#[test]
+fn a_tenant_that_is_mistyped_is_told_and_not_created() {
+    on_a_server(|store| {
+        let address = store.address();
+        let ask = |tenant: &str, command: &str| {
+            let mut program = store.world.command(World::program());
+            program
+                .args(command.split(' '))
+                .env("SIGLUM_STORE", &address)
+                .env("SIGLUM_TENANT", tenant);
+            Ran::from(program.output().unwrap())
+        };
+        let refused = |tenant: &str, command: &str| {
+            let ran = ask(tenant, command);
+            assert_eq!(ran.code, Some(3), "{command}: {ran:?}");
+            let told = format!("there is no tenant {tenant} on this server");
+            assert!(ran.stderr.contains(&told), "{command}: {ran:?}");
+        };
+        refused("team", "token list");
+        let tables = "SELECT count(*) FROM pg_tables WHERE tablename = 'tenants'";
+        assert_eq!(store.sql(tables), "0", "asking makes no store");
+        ask("team", "token create --name ci").ok();
+        for command in [
+            "token list",
+            "token revoke 1234567",
+            "token create --session 1234567",
+            "audit list",
+            "audit verify",
+            "context list",
+            "heartbeat list",
+            "heartbeat pause beat",
+            "pipeline list",
+            "pipeline plan issue-1 build",
+            "upgrade --check",
+        ] {
+            refused("taem", command);
+        }
+        let tenants = "SELECT string_agg(tenant, ' ') FROM tenants";
+        assert_eq!(store.sql(tenants), "team");
+        let listed = ask("team", "token list").ok();
+        assert!(listed.contains("ci"), "{listed}");
+        for command in ["audit list", "pipeline list", "upgrade --check"] {
+            ask("team", command).ok();
+        }
     });
 }
 

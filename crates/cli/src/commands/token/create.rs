@@ -70,7 +70,11 @@ impl Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let mut ledger = store::open(cx)?;
+    // A tenant begins with a token, but not with one for a session that it would have to have.
+    let mut ledger = match args.session {
+        None => store::begin(cx)?,
+        Some(_) => store::open(cx)?,
+    };
     let scope = match &args.session {
         Some(text) => Scope::Session(find::session(ledger.as_mut(), text)?),
         None if args.telemetry => Scope::Telemetry,
