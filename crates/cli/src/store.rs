@@ -39,6 +39,17 @@ pub fn tenant() -> Result<Tenant, CommandError> {
     Tenant::new(name).map_err(|e| CommandError::usage(format!("{TENANT}: {}", e.rule)))
 }
 
+/// Refuses a command that knows only this machine's own ledger where a server is named.
+pub fn refuse_server(command: &str) -> Result<(), CommandError> {
+    if address()?.is_none() {
+        return Ok(());
+    }
+    let what = "works on this machine's own ledger";
+    let hint = format!("Unset it for this command: `env -u {STORE} siglum {command}`.");
+    let error = format!("`siglum {command}` {what}, and {STORE} names a server");
+    Err(CommandError::usage(error).hint(hint))
+}
+
 /// Opens the store. On a server the tenant must have a ledger: a mistyped name is no new tenant.
 pub fn open(cx: &Cx) -> Result<Box<dyn Ledger>, CommandError> {
     match address()? {

@@ -13,6 +13,7 @@ use crate::cx::Cx;
 use crate::env;
 use crate::error::{CommandError, Kind};
 use crate::home::Home;
+use crate::store;
 use crate::ui::{self, Color, Pager, Ui};
 
 /// The heading of the options that every command has.
@@ -108,7 +109,80 @@ enum Command {
     Worker(commands::worker::Args),
 }
 
+/// Which store a command works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WorksOn {
+    /// The one that SIGLUM_STORE names, else this machine's own ledger.
+    NamedStore,
+    /// This machine's own ledger alone. The word is the command's.
+    OwnLedger(&'static str),
+    /// This machine and what its hooks record, which SIGLUM_STORE changes nothing of.
+    Machine,
+    /// No store at all.
+    Nothing,
+}
+
 impl Command {
+    /// Which store it works on. A new command has to say it here: one that took the own ledger for the named store would
+    /// answer from a wrong and perhaps empty one.
+    const fn works_on(&self) -> WorksOn {
+        match self {
+            Self::Context(_)
+            | Self::Heartbeat(_)
+            | Self::Token(_)
+            | Self::Audit(_)
+            | Self::Pipeline(_)
+            | Self::Upgrade(_) => WorksOn::NamedStore,
+            #[cfg(feature = "gateway")]
+            Self::Serve(_) => WorksOn::NamedStore,
+            // Hooks know no other ledger than this machine's, so whoever switches them on or off means that one. With
+            // `--telemetry`, the token is created in the named store, whose gateway takes the telemetry.
+            Self::Init(_) | Self::Uninstall(_) => WorksOn::Machine,
+            // Hooks start it for what they left, whatever the environment of an agent or of git names.
+            Self::Worker(_) => WorksOn::Machine,
+            Self::Run(_) => WorksOn::OwnLedger("run"),
+            Self::Why(_) => WorksOn::OwnLedger("why"),
+            Self::Log(_) => WorksOn::OwnLedger("log"),
+            Self::Check(_) => WorksOn::OwnLedger("check"),
+            Self::Show(_) => WorksOn::OwnLedger("show"),
+            Self::Search(_) => WorksOn::OwnLedger("search"),
+            Self::Cost(_) => WorksOn::OwnLedger("cost"),
+            Self::Status(_) => WorksOn::OwnLedger("status"),
+            #[cfg(feature = "gateway")]
+            Self::Mcp(_) => WorksOn::OwnLedger("mcp"),
+            Self::Session(_) => WorksOn::OwnLedger("session"),
+            Self::Checkpoint(_) => WorksOn::OwnLedger("checkpoint"),
+            Self::Link(_) => WorksOn::OwnLedger("link"),
+            Self::Projection(_) => WorksOn::OwnLedger("projection"),
+            Self::Otel(_) => WorksOn::OwnLedger("otel"),
+            Self::Sync(_) => WorksOn::OwnLedger("sync"),
+            Self::Rebuild(_) => WorksOn::OwnLedger("rebuild"),
+            Self::Adopt(_) => WorksOn::OwnLedger("adopt"),
+            Self::Import(_) => WorksOn::OwnLedger("import"),
+            Self::Forget(_) => WorksOn::OwnLedger("forget"),
+            // It says whether the ledger is sound, which would be taken for a word about the server.
+            Self::Doctor(_) => WorksOn::OwnLedger("doctor"),
+            Self::Verify(_) => WorksOn::OwnLedger("verify"),
+            Self::Backup(_) => WorksOn::OwnLedger("backup"),
+            Self::Restore(_) => WorksOn::OwnLedger("restore"),
+            // The demo has a ledger of its own, in an environment without the variable.
+            Self::Demo(_)
+            | Self::Config(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::Version(_)
+            | Self::Help(_) => WorksOn::Nothing,
+        }
+    }
+
+    /// Refuses to work on another store than the one that is named.
+    fn check_store(&self) -> Result<(), CommandError> {
+        match self.works_on() {
+            WorksOn::OwnLedger(command) => store::refuse_server(command),
+            WorksOn::NamedStore | WorksOn::Machine | WorksOn::Nothing => Ok(()),
+        }
+    }
+
     /// Whether its answer may be longer than a screen.
     const fn is_read_at_length(&self) -> bool {
         matches!(
@@ -198,6 +272,7 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
         )
         .hint("Set HOME to the home directory of the user who runs the agents."));
     }
+    cli.command.check_store()?;
     let is_verbose = cli.verbose || env::text("SIGLUM_VERBOSE").is_some();
     ui::log_to_stderr(if is_verbose {
         tracing::Level::DEBUG
