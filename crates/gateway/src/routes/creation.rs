@@ -324,10 +324,12 @@ fn token(
     let expires_at = now.plus_millis(i64::from(seconds) * 1000);
     let id = TokenId::mint(here.ids);
     let before = tx.tokens(Some(session), None, 0)?;
-    let replaced = match earlier {
+    let mut replaced = match earlier {
         Earlier::Kept => surplus(before, now),
         Earlier::Replaced => before,
     };
+    // Two that lock the same ones in another order would wait for each other.
+    replaced.sort_by_key(|token| token.id);
     for before in replaced {
         let grace = i64::try_from(GRACE.as_millis()).unwrap_or(i64::MAX);
         tx.replace_token(before.id, id, now.plus_millis(grace))?;
