@@ -201,6 +201,24 @@ fn a_session_that_ended_is_free_for_another_driver_at_once() {
 }
 
 #[test]
+fn what_a_session_that_ended_has_open_is_settled_for_its_next_driver() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("one"));
+        let (session, own) = (id(&created), gateway.client(&secret(&created)));
+        let path = format!("/v1/sessions/{session}");
+        let (epoch, head) = own.lease(&session, "one");
+        let turn = turn_body(epoch, head, "t1");
+        own.post(&format!("{path}/turns/t1/open"), &turn).is(200);
+        let how = json!({ "outcome": "completed" });
+        own.post(&format!("{path}/end"), &how).is(200);
+        let (_, after) = own.lease(&session, "two");
+        assert!(after > head, "{after} after {head}");
+        own.get(&format!("{path}/turns/t1")).is(200);
+    });
+}
+
+#[test]
 fn ends_that_come_at_once_end_a_session_once() {
     each_store(|store| {
         let gateway = Gateway::start(store);
