@@ -377,7 +377,8 @@ pub fn keep_alive(
 }
 
 /// Ends a session, with how it ended; a second time changes nothing, and gives `false`. What no commit holds of its work
-/// a checkpoint does, and whoever drives it gives its lease back. Of one that is at home in another ledger, that one says the rest.
+/// a checkpoint does, and the lease of its driver is given back. Of one that is at home in another ledger, that one says
+/// the rest.
 ///
 /// # Errors
 /// [`RemoteError::NoSession`].
