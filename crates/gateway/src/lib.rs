@@ -22,6 +22,7 @@ mod naming;
 mod openapi;
 mod operations;
 mod problem;
+mod problem_codes;
 mod problem_responses;
 mod query;
 mod quota;

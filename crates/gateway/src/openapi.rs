@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::problem::ProblemBody;
-use crate::problem_responses::{PROBLEMS, Problems, named, response};
+use crate::problem_responses::{AGENT_PROBLEMS, PROBLEMS, Problems, named, response};
 use crate::routes::*;
 use crate::wire::{LabelInput, RunEvent};
 
@@ -33,7 +33,7 @@ struct Credentials;
 impl Modify for Credentials {
     fn modify(&self, document: &mut OpenApi) {
         let components = document.components.get_or_insert_default();
-        for (status, text) in PROBLEMS {
+        for (status, text) in PROBLEMS.iter().chain(AGENT_PROBLEMS) {
             let response = RefOr::T(response(text));
             components.responses.insert(named(*status), response);
         }

@@ -7,6 +7,8 @@ use siglum_domain::link::LinkError;
 use siglum_engine::identity::access::AccessError;
 use utoipa::ToSchema;
 
+use crate::problem_codes::is_answered;
+
 /// The form of its body.
 const TYPE: &str = "application/problem+json";
 /// How long a client that came at a bad moment waits before it tries again, in seconds.
@@ -47,7 +49,10 @@ pub(crate) struct ProblemBody {
 
 impl Problem {
     fn new(status: StatusCode, code: &'static str, title: &'static str, detail: String) -> Self {
-        debug_assert!(!code.contains('_'), "{code}: codes are in kebab-case");
+        debug_assert!(
+            is_answered(code, status.as_u16()),
+            "{status} {code}: not in the list of codes"
+        );
         Self {
             status,
             body: Box::new(ProblemBody {

@@ -1,5 +1,7 @@
 //! Problems as the API's document has them.
 
+use std::collections::BTreeMap;
+
 use axum::http::StatusCode;
 use utoipa::IntoResponses;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
@@ -7,7 +9,10 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 /// Why a request may be refused, or fail: the same for all routes.
 pub(crate) struct Problems;
 
-/// Each status that a problem has, and what it means.
+/// Why a request that runs an agent may fail, beside what is the same for all routes.
+pub(crate) struct AgentProblems;
+
+/// Each status that a problem of any route has, and what it means.
 pub(crate) const PROBLEMS: &[(StatusCode, &str)] = &[
     (
         StatusCode::BAD_REQUEST,
@@ -35,10 +40,24 @@ pub(crate) const PROBLEMS: &[(StatusCode, &str)] = &[
         "Too many requests; `retry-after` says when to retry",
     ),
     (
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+        "The request headers are too large",
+    ),
+    (
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "A fault of the gateway; its log has the cause",
+    ),
+    (
         StatusCode::SERVICE_UNAVAILABLE,
         "The gateway cannot serve the request now; `retry-after` says when to retry",
     ),
 ];
+
+/// Each status that only a problem of an agent has, and what it means.
+pub(crate) const AGENT_PROBLEMS: &[(StatusCode, &str)] = &[(
+    StatusCode::BAD_GATEWAY,
+    "The agent failed before it produced output; the headers contain the ids of a run that began",
+)];
 
 /// The name of the response of a status.
 pub(crate) fn named(status: StatusCode) -> String {
@@ -46,13 +65,23 @@ pub(crate) fn named(status: StatusCode) -> String {
 }
 
 impl IntoResponses for Problems {
-    fn responses() -> std::collections::BTreeMap<String, RefOr<Response>> {
-        let one = |(status, _): &(StatusCode, &str)| {
-            let response = Ref::from_response_name(named(*status));
-            (status.as_u16().to_string(), RefOr::Ref(response))
-        };
-        PROBLEMS.iter().map(one).collect()
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        referred(PROBLEMS)
     }
+}
+
+impl IntoResponses for AgentProblems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        referred(AGENT_PROBLEMS)
+    }
+}
+
+fn referred(problems: &[(StatusCode, &str)]) -> BTreeMap<String, RefOr<Response>> {
+    let one = |(status, _): &(StatusCode, &str)| {
+        let response = Ref::from_response_name(named(*status));
+        (status.as_u16().to_string(), RefOr::Ref(response))
+    };
+    problems.iter().map(one).collect()
 }
 
 /// The response of a problem, as the document has it.

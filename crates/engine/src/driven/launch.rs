@@ -166,7 +166,7 @@ pub fn end(
     })
 }
 
-/// The process of a driven session is over, and the session is not.
+/// The process of a driven session is over, and the session is not: its runner still has the lease, and commits.
 fn stop(
     tx: &mut dyn Transaction,
     at: Timestamp,

@@ -377,7 +377,8 @@ pub fn keep_alive(
 }
 
 /// Ends a session, with how it ended; a second time changes nothing, and gives `false`. What no commit holds of its work
-/// a checkpoint does. Of one that is at home in another ledger, that one says the rest.
+/// a checkpoint does, and the lease of its driver is given back. Of one that is at home in another ledger, that one says
+/// the rest.
 ///
 /// # Errors
 /// [`RemoteError::NoSession`].
@@ -392,6 +393,8 @@ pub fn end(
     let known = tx
         .session(session)?
         .ok_or(RemoteError::NoSession(session))?;
+    // Drivers lock their lease before they move their session: in another order two wait for each other.
+    let lease = tx.lease(session)?;
     // Moves nothing, and holds the session: whoever ends it at the same time comes before or after.
     tx.touch(session, known.last_at, None, None)?;
     let record = tx
@@ -419,7 +422,15 @@ pub fn end(
             session_log::say_ended(tx, here.ids, &record, key, reason, at)?;
         }
         // Only its driver adds to its log.
-        Mode::Driven => session_log::end(tx, here.ids, session, record.repository, at)?,
+        Mode::Driven => {
+            session_log::end(tx, here.ids, session, record.repository, at)?;
+            // Nobody waits for a driver that is done. Its epoch stays the newest until somebody takes the lease: what it
+            // still has open it may commit until then, and is settled as that of any driver that is gone.
+            if let Some(lease) = lease {
+                let now = tx.clock(at)?;
+                tx.release_lease(session, lease.epoch, now)?;
+            }
+        }
     }
     audit::record(tx, here, &entry)?;
     Ok(true)

@@ -15,7 +15,7 @@ use siglum_engine::Here;
 use siglum_engine::driven::remote;
 use siglum_engine::driven::turn::TurnError;
 use siglum_engine::identity::access::{self, NewToken};
-use siglum_ledger::{Ledger, Mode, RequestRecord, Transaction};
+use siglum_ledger::{Ledger, Mode, RequestRecord, TokenRecord, Transaction};
 use siglum_platform::clock;
 
 use super::path::{OfSession, Path};
@@ -39,8 +39,11 @@ const KEY: &str = "idempotency-key";
 /// How long a session's token holds, in seconds.
 const TOKEN_SECONDS: u32 = 24 * 60 * 60;
 const TOKEN_RULE: &str = "60 to 2592000 seconds";
-/// How long the token before stays valid when another one is asked for.
+/// How long the tokens before stay valid when another one is asked for.
 const GRACE: Duration = Duration::from_secs(60);
+/// How many tokens of a session hold at once: whoever finds it again and again gets one each time.
+const TOKENS_MOST: usize = 16;
+
 /// Create a session, or find the one that the claims identify, and issue its token
 ///
 /// The whole request is validated before anything is written. A repeated `id`, a repeated `idempotency-key`, or the
@@ -200,7 +203,8 @@ impl Wanted {
             self.note(here, tx, session)?;
             let response = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
             // What goes into the audit comes last: until the end of the transaction nobody else writes there.
-            let token = token(here, tx, session, self.token_seconds, digest, &self.new.by)?;
+            let (seconds, by) = (self.token_seconds, &self.new.by);
+            let token = token(here, tx, session, seconds, digest, by, Earlier::Kept)?;
             if !created.already {
                 remote::created(here, tx, &new, session, &self.from)?;
             }
@@ -298,7 +302,15 @@ fn directory(text: &str) -> Result<String, Problem> {
     }
 }
 
-/// Gives a session a token, and lets go of those it had.
+/// What becomes of the tokens that a session has when it gets another one.
+#[derive(Debug, Clone, Copy)]
+enum Earlier {
+    /// Whoever drives it by one of them goes on.
+    Kept,
+    Replaced,
+}
+
+/// Gives a session a token.
 fn token(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
@@ -306,11 +318,19 @@ fn token(
     seconds: u32,
     digest: &str,
     by: &str,
+    earlier: Earlier,
 ) -> Result<(TokenId, Timestamp), Problem> {
     let now = here.now();
     let expires_at = now.plus_millis(i64::from(seconds) * 1000);
     let id = TokenId::mint(here.ids);
-    for before in tx.tokens(Some(session), None, 0)? {
+    let before = tx.tokens(Some(session), None, 0)?;
+    let mut replaced = match earlier {
+        Earlier::Kept => surplus(before, now),
+        Earlier::Replaced => before,
+    };
+    // Two that lock the same ones in another order would wait for each other.
+    replaced.sort_by_key(|token| token.id);
+    for before in replaced {
         let grace = i64::try_from(GRACE.as_millis()).unwrap_or(i64::MAX);
         tx.replace_token(before.id, id, now.plus_millis(grace))?;
     }
@@ -327,7 +347,21 @@ fn token(
     Ok((id, expires_at))
 }
 
-/// Rotate the token of a session; the previous one stays valid for a minute
+/// The tokens that go so that there is room for another one. A driver uses its own: first go those that nobody used, then
+/// those that were used longest ago.
+fn surplus(tokens: Vec<TokenRecord>, now: Timestamp) -> Vec<TokenRecord> {
+    let holds = |token: &TokenRecord| {
+        let is_over = token.expires_at.is_some_and(|at| at <= now);
+        token.revoked_at.is_none() && token.replaced_by.is_none() && !is_over
+    };
+    let mut held: Vec<TokenRecord> = tokens.into_iter().filter(holds).collect();
+    held.sort_by_key(|token| (token.last_used_at, token.id));
+    let surplus = (held.len() + 1).saturating_sub(TOKENS_MOST);
+    held.truncate(surplus);
+    held
+}
+
+/// Rotate the token of a session; the previous ones stay valid for a minute
 #[utoipa::path(post, path = "/v1/sessions/{session}/token", tag = "sessions", operation_id = "rotateSessionToken",
     security(("launcher" = [])),
     params(OfSession),
@@ -349,7 +383,8 @@ pub(crate) async fn token_of(
             };
             // Whoever has a token of a session speaks for it in the name of its home.
             let home = Elsewhere::of_home(here, tx, &credential, own, record.home)?;
-            let made = token(here, tx, session, TOKEN_SECONDS, &digest, &by)?;
+            let earlier = Earlier::Replaced;
+            let made = token(here, tx, session, TOKEN_SECONDS, &digest, &by, earlier)?;
             home.note(here, tx, &credential)?;
             Ok(made)
         })
@@ -369,6 +404,40 @@ pub(crate) async fn token_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_that_is_used_stays_when_others_are_too_many() {
+        let now = Timestamp::from_nanos(1_000);
+        let named = |n: u16| -> TokenId {
+            let text = format!("tok_0192000000007000800000000000{n:04x}");
+            text.parse().unwrap()
+        };
+        let one = |n: u16| TokenRecord {
+            id: named(n),
+            digest: n.to_string(),
+            scope: Scope::Launcher,
+            name: "one".to_owned(),
+            by: "tests".to_owned(),
+            created_at: now,
+            expires_at: Some(now.plus_millis(1)),
+            revoked_at: None,
+            replaced_by: None,
+            last_used_at: None,
+        };
+        let go = |tokens: &[TokenRecord]| -> Vec<TokenId> {
+            let gone = surplus(tokens.to_vec(), now);
+            gone.into_iter().map(|token| token.id).collect()
+        };
+        let mut tokens: Vec<TokenRecord> = (1..=15).map(one).collect();
+        assert!(go(&tokens).is_empty());
+        tokens[0].last_used_at = Some(now);
+        tokens.extend([one(16), one(17)]);
+        assert_eq!(go(&tokens), [named(2), named(3)]);
+        // What holds no more takes no room.
+        tokens[4].revoked_at = Some(now);
+        tokens[5].replaced_by = Some(named(17));
+        assert!(go(&tokens).is_empty());
+    }
 
     /// A request that an older version answered is repeated: what is stored of it keeps its bytes.
     #[test]

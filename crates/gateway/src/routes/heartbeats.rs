@@ -27,13 +27,13 @@ const PAGE_MOST: usize = 500;
 
 impl From<HeartbeatError> for Problem {
     fn from(error: HeartbeatError) -> Self {
-        let (code, detail) = (error.code(), error.to_string());
+        let detail = error.to_string();
         match error {
             HeartbeatError::Unknown(_) => Self::not_found(detail),
             HeartbeatError::Form(error) => error.into(),
             HeartbeatError::Configured(_) => Self::conflict("heartbeat-configured", detail),
             HeartbeatError::StillRunning { .. } => Self::conflict("heartbeat-running", detail),
-            HeartbeatError::Lost { .. } => Self::conflict(code, detail),
+            HeartbeatError::Lost { .. } => Self::conflict("tick-lost", detail),
             HeartbeatError::Ledger(error) => error.into(),
         }
     }

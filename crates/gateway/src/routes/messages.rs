@@ -22,7 +22,7 @@ use crate::caller::Caller;
 use crate::messages::prompt;
 use crate::naming::{Name, one};
 use crate::problem::Problem;
-use crate::problem_responses::Problems;
+use crate::problem_responses::{AgentProblems, Problems};
 use crate::query::Query;
 use crate::run_answer::{Form, answer};
 use crate::runner;
@@ -55,6 +55,7 @@ const KEY_RULE: &str = "1 to 200 of the characters A-Z a-z 0-9 . _ : -";
             (RunResult = "application/json"),
             (String = "text/event-stream"),
         )),
+        AgentProblems,
         Problems))]
 pub(crate) async fn send(
     State(app): State<App>,
@@ -88,6 +89,7 @@ pub(crate) async fn send(
             (RunResult = "application/json"),
             (String = "text/event-stream"),
         )),
+        AgentProblems,
         Problems))]
 pub(crate) async fn send_to(
     State(app): State<App>,

@@ -17,6 +17,7 @@ use super::interactions::{PendingInteraction, settlement};
 use super::start::{TERM, parent, process_over, prompt_key, release};
 use crate::app::App;
 use crate::problem::Problem;
+use crate::problem_codes::ends_a_run;
 use crate::runs::agent::{Agent, AgentError, AgentMessage, Refused};
 use crate::runs::scribe::Scribe;
 use crate::runs::{
@@ -67,6 +68,7 @@ struct Ending {
 
 impl Ending {
     fn new(status: Status, code: &'static str, text: impl Into<String>) -> Self {
+        debug_assert!(ends_a_run(code), "{code}: not in the list of codes");
         let text = Redactor::shared().redact(&text.into()).into_string();
         Self {
             status,

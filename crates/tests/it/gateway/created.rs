@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::{id, links, secret};
 use super::server::{Gateway, audited, base, each_store, linked};
+use crate::harness::until;
 
 /// Everything that a launcher may know.
 pub(crate) fn all() -> Value {
@@ -221,5 +222,53 @@ fn who_creates_one_session_at_once_gets_that_one() {
         keyed
             .post("/v1/sessions", &base("S2"))
             .problem(409, "key-reused");
+    });
+}
+
+#[test]
+fn whoever_finds_a_session_takes_its_drivers_token_from_nobody() {
+    each_store(|store| {
+        let mut gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("one"));
+        let path = format!("/v1/sessions/{}", id(&created));
+        let found = gateway.launcher().post("/v1/sessions", &base("one"));
+        let found = found.is(200);
+        assert_eq!(found["already"], true);
+        // The minute goes by for which a token would hold that another one took the place of.
+        store.sql("UPDATE tokens SET expires_at = expires_at - 61000000000");
+        gateway.restart(store);
+        for token in [secret(&created), secret(&found)] {
+            gateway.client(&token).get(&path).is(200);
+        }
+    });
+}
+
+#[test]
+fn tokens_of_a_session_that_nobody_uses_do_not_pile_up() {
+    each_store(|store| {
+        let mut gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("one"));
+        let path = format!("/v1/sessions/{}", id(&created));
+        gateway.client(&secret(&created)).get(&path).is(200);
+        let used =
+            "SELECT count(*) FROM tokens WHERE session IS NOT NULL AND last_used_at IS NOT NULL";
+        until("its use is noted", || store.sql(used) == "1");
+        let find = || {
+            let found = gateway.launcher().post("/v1/sessions", &base("one"));
+            secret(&found.is(200))
+        };
+        let found: Vec<String> = (0..20).map(|_| find()).collect();
+        let held = "SELECT count(*) FROM tokens WHERE session IS NOT NULL AND replaced_by IS NULL";
+        assert_eq!(store.sql(held), "16");
+        store.sql("UPDATE tokens SET expires_at = expires_at - 61000000000");
+        gateway.restart(store);
+        // The driver's is the oldest, and the one that is in use.
+        for token in [&secret(&created), &found[19]] {
+            gateway.client(token).get(&path).is(200);
+        }
+        gateway
+            .client(&found[0])
+            .get(&path)
+            .problem(401, "token-expired");
     });
 }

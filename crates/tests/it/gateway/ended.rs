@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::client::{id, links, secret};
+use super::client::{id, links, secret, turn_body};
 use super::created::{ALL, all};
 use super::server::{
     Gateway, LONG, Store, audited, base, each_store, linked, on_a_file, on_a_server, stored,
@@ -173,6 +173,48 @@ fn a_session_ends_once() {
             );
         }
         assert_eq!(audited(&gateway, "session.ended").len(), 4);
+    });
+}
+
+#[test]
+fn a_session_that_ended_is_free_for_another_driver_at_once() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("one"));
+        let (session, own) = (id(&created), gateway.client(&secret(&created)));
+        // For ten minutes, which nobody waits for.
+        let (first, head) = own.lease(&session, "one");
+        let how = json!({ "outcome": "completed" });
+        let path = format!("/v1/sessions/{session}/end");
+        assert_eq!(own.post(&path, &how).is(200)["already"], false);
+        let (second, _) = own.lease(&session, "two");
+        assert!(second > first, "{second} after {first}");
+        own.turn(&session, "t1", &turn_body(first, head, "t1"))
+            .unwrap()
+            .problem(409, "fenced");
+        // The session was ended once: a second end takes nothing away from its new driver.
+        assert_eq!(own.post(&path, &how).is(200)["already"], true);
+        own.turn(&session, "t2", &turn_body(second, head, "t2"))
+            .unwrap()
+            .is(200);
+    });
+}
+
+#[test]
+fn what_a_session_that_ended_has_open_is_settled_for_its_next_driver() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("one"));
+        let (session, own) = (id(&created), gateway.client(&secret(&created)));
+        let path = format!("/v1/sessions/{session}");
+        let (epoch, head) = own.lease(&session, "one");
+        let turn = turn_body(epoch, head, "t1");
+        own.post(&format!("{path}/turns/t1/open"), &turn).is(200);
+        let how = json!({ "outcome": "completed" });
+        own.post(&format!("{path}/end"), &how).is(200);
+        let (_, after) = own.lease(&session, "two");
+        assert!(after > head, "{after} after {head}");
+        own.get(&format!("{path}/turns/t1")).is(200);
     });
 }
 
