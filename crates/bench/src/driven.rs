@@ -162,6 +162,10 @@ impl Ledger for Unsynced<'_> {
         self.0.maintain()
     }
 
+    fn maintain_at_work(&mut self) -> Result<(), LedgerError> {
+        self.0.maintain_at_work()
+    }
+
     fn scrub(&mut self) -> Result<(), LedgerError> {
         self.0.scrub()
     }

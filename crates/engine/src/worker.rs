@@ -403,7 +403,8 @@ fn fold_session(
         tx.put_summary(session, &summary(&view, over), record.head)?;
         tx.put_usages(session, &fold::usage(&entries))?;
         pull_requests::link(here, tx, home, &record, &entries)
-    })
+    })?;
+    ledger.maintain_at_work()
 }
 
 fn summary(view: &fold::SessionView, over: bool) -> Summary {

@@ -72,6 +72,16 @@ pub trait Ledger {
     /// Those of the store.
     fn maintain(&mut self) -> Result<(), LedgerError>;
 
+    /// The same between two steps of long work, which may write more than all that was there before:
+    /// only once so much waits that others would be held up. Where the store has no log of its own,
+    /// or this is part of a transaction, there is nothing to do.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn maintain_at_work(&mut self) -> Result<(), LedgerError> {
+        Ok(())
+    }
+
     /// Tells whoever waits in another process that something was committed, where the store has a way to. It is a
     /// hint that may be lost: whoever waits looks by itself now and then.
     fn announce(&mut self) {}

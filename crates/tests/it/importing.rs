@@ -4,10 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use siglum_ledger::SqliteLedger;
 
-use super::harness::{Repo, World, until};
+use super::harness::{Repo, World, until, until_within};
 
 /// Where Claude Code keeps the transcripts of a repository.
 fn project(world: &World) -> PathBuf {
@@ -162,6 +164,49 @@ fn an_import_that_was_killed_has_the_newest_and_says_that_it_is_not_done() {
     assert_eq!(status["waiting"]["importing"], false);
     let ran = repo.siglum(&["log"]);
     assert!(!ran.stderr.contains("siglum import"), "{ran:?}");
+}
+
+#[test]
+fn hooks_reach_the_ledger_while_much_is_imported() {
+    /// Beside a log that is longer, hooks only spool; in bytes.
+    const LOG_MOST: u64 = 16 << 20;
+    let world = World::new();
+    let repo = world.repo();
+    let project = project(&world);
+    let pair = lines(&repo, "template", None);
+    let mut all = String::new();
+    for turn in 0..30 {
+        let other = pair
+            .replace("user-", &format!("user{turn}-"))
+            .replace("assistant-", &format!("assistant{turn}-"))
+            .replace("-turn-1", &format!("-turn-{turn}"))
+            .replace("msg_", &format!("msg{turn}_"));
+        all.push_str(&other);
+    }
+    for n in 0..160 {
+        let native = format!("s{n:03}");
+        let path = project.join(format!("{native}.jsonl"));
+        fs::write(path, all.replace("template", &native)).unwrap();
+    }
+    // It brings the log in, too.
+    let _worker = world.hold_worker();
+    let mut import = world.command(World::program());
+    import.arg("import").current_dir(&repo.dir);
+    let mut import = import
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let ledger = world.siglum_home().join("ledger.db");
+    let mut most = 0;
+    until_within(Duration::from_secs(120), "all is imported", || {
+        most = most.max(SqliteLedger::log_bytes(&ledger));
+        import.try_wait().unwrap().is_some()
+    });
+    assert!(import.wait().unwrap().success());
+    assert!(most < LOG_MOST, "a log of {most} bytes");
+    assert!(most > LOG_MOST / 4, "too little was written: {most} bytes");
+    assert_eq!(natives(&repo).len(), 160);
 }
 
 /// A rollout of Codex 0.169 that patches `shop.py`, which is there, and writes `new.py`.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use siglum_ledger::sqlite::sum_all;
 
-use super::harness::{Agent, Repo, World, until};
+use super::harness::{Agent, Ran, Repo, World, until};
 
 /// How many sessions there are.
 const MANY: usize = 1_000;
@@ -191,6 +191,41 @@ fn a_backup_in_a_burst_has_all_that_was_acknowledged_and_comes_back_sound() {
     fs::write(&backup, "no ledger").unwrap();
     assert_eq!(repo.siglum(&["restore", "--yes", file]).code, Some(1));
     assert_eq!(files(&world), before);
+}
+
+/// As on a machine whose disk was lost, where only the repository was cloned again.
+#[test]
+fn a_backup_comes_back_in_a_home_where_nothing_ever_was() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    one.write("a.txt", "a\n");
+    one.sh("git add -A && git commit -q -m 'Add a'");
+    one.stop();
+    one.end("other");
+    drop(one);
+    idle(&repo);
+    let asked = [&["log", "--json"][..], &["why", "HEAD", "--json"]];
+    let before = asked.map(|args| repo.siglum(args).ok());
+    assert!(before.iter().all(|answer| answer.contains("certain")));
+    let backup = world.root.join("backup.db");
+    let objects = world.root.join("objects");
+    let (file, dir) = (backup.to_str().unwrap(), objects.to_str().unwrap());
+    repo.siglum(&["backup", file, "--objects", dir]).ok();
+    let with = ["--objects", dir];
+    for (name, more) in [("without", &with[..0]), ("with", &with[..])] {
+        let home = world.root.join(name);
+        let siglum = |args: &[&str]| -> Ran {
+            let mut command = world.command(World::program());
+            command.env("SIGLUM_HOME", &home).current_dir(&repo.dir);
+            command.args(args).output().unwrap().into()
+        };
+        siglum(&[&["restore", "--yes", file], more].concat()).ok();
+        assert_eq!(asked.map(|args| siglum(args).ok()), before, "{name}");
+        if !more.is_empty() {
+            siglum(&["verify"]).ok();
+        }
+    }
 }
 
 /// Changes a row without the ledger's knowledge, as a bad sector would.

@@ -130,7 +130,6 @@ pub(crate) fn in_this_process(root: &Path) -> Fallible<()> {
     let mut ledger = home.ledger()?;
     for found in import::transcripts_on_disk(&|agent| (agent.default_dir)(&home.user), None).found {
         import::import(&world, &mut ledger, &found, &mut |_| {})?;
-        ledger.maintain()?;
     }
     while worker::fold_sessions(&world, &mut ledger, 64)? > 0 {}
     ledger.maintain()?;

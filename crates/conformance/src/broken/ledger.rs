@@ -162,6 +162,10 @@ impl Ledger for BrokenLedger {
         self.good.maintain()
     }
 
+    fn maintain_at_work(&mut self) -> Result<(), LedgerError> {
+        self.good.maintain_at_work()
+    }
+
     fn scrub(&mut self) -> Result<(), LedgerError> {
         self.good.scrub()
     }

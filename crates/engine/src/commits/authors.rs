@@ -44,6 +44,7 @@ pub(crate) fn finish(
     for fact in &facts.known {
         let patch = patches.get(&fact.commit).map_or("", String::as_str);
         store_authors(world, ledger, &git, repository.id, (fact, patch))?;
+        ledger.maintain_at_work()?;
     }
     for gone in &facts.missing {
         write(ledger, Durability::Process, |tx| {
@@ -65,7 +66,8 @@ pub(crate) fn finish_one(
     patch: &str,
 ) -> Result<(), EngineError> {
     store_facts(world, ledger, repository, facts)?;
-    store_authors(world, ledger, git, repository, (facts, patch))
+    store_authors(world, ledger, git, repository, (facts, patch))?;
+    Ok(ledger.maintain_at_work()?)
 }
 
 /// Adds what git says of one commit, and judges it again by that.

@@ -1,4 +1,4 @@
-//! One SQLite file: a thread that writes, and some that read.
+//! One SQLite file: a thread that writes, some that read, and one that tells whether it can be read.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,8 @@ const MAINTAIN: Duration = Duration::from_secs(1);
 pub(super) struct File {
     writer: SyncSender<Job>,
     readers: SyncSender<Job>,
+    /// A reader that is never behind what others asked for.
+    prober: SyncSender<Job>,
     path: PathBuf,
 }
 
@@ -46,10 +48,14 @@ impl File {
             let (path, jobs) = (path.to_owned(), Arc::clone(&jobs));
             thread::spawn(move || read_all(&path, id, &jobs));
         }
+        let (prober, jobs) = sync_channel(limits.queue);
+        let (probed, jobs) = (path.to_owned(), Mutex::new(jobs));
+        thread::spawn(move || read_all(&probed, id, &jobs));
         let path = path.to_owned();
         Ok(Self {
             writer,
             readers,
+            prober,
             path,
         })
     }
@@ -71,6 +77,10 @@ impl File {
 
     pub(super) fn read(&self, job: Job) -> Result<(), Unavailable> {
         give(&self.readers, job)
+    }
+
+    pub(super) fn probe(&self, job: Job) -> Result<(), Unavailable> {
+        give(&self.prober, job)
     }
 }
 

@@ -24,6 +24,8 @@ const TENANTS: usize = 4;
 /// The threads of a server. They end when this is let go and all jobs are done.
 pub(super) struct Server {
     jobs: SyncSender<Job>,
+    /// To a thread that is never behind what others asked for.
+    probes: SyncSender<Job>,
     url: String,
 }
 
@@ -37,8 +39,11 @@ impl Server {
             let (url, taken) = (url.to_owned(), Arc::clone(&taken));
             thread::spawn(move || serve(&url, &taken));
         }
+        let (probes, taken) = sync_channel(limits.queue);
+        let (probed, taken) = (url.to_owned(), Mutex::new(taken));
+        thread::spawn(move || serve(&probed, &taken));
         let url = url.to_owned();
-        Ok(Self { jobs, url })
+        Ok(Self { jobs, probes, url })
     }
 
     /// The tenants that have heartbeats.
@@ -57,6 +62,10 @@ impl Server {
 
     pub(super) fn take(&self, job: Job) -> Result<(), Unavailable> {
         give(&self.jobs, job)
+    }
+
+    pub(super) fn probe(&self, job: Job) -> Result<(), Unavailable> {
+        give(&self.probes, job)
     }
 }
 

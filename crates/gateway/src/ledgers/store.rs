@@ -104,16 +104,35 @@ impl Ledgers {
             file.has_room()?;
         }
         for tenant in tenants {
-            let probed = self.write(tenant, |_, ledger| {
-                write(ledger, Durability::Disk, |tx| tx.write_probe())
-            });
-            match probed.await {
+            // Whoever writes to a file does it in turn, and nobody for long.
+            let probed = match self.0.as_ref() {
+                Threads::File(_) => self.write(tenant, write_probe).await,
+                #[cfg(feature = "postgres")]
+                Threads::Server(_) => self.probe(tenant, write_probe).await,
+            };
+            match probed {
                 // A store of several tenants need not have this one.
                 Err(Unavailable::NoTenant) => {}
                 probed => return probed?.map_err(|error| Unavailable::from(&error)),
             }
         }
         Ok(())
+    }
+
+    /// Does something short that tells how the store is, on a thread for that alone: however many slow requests keep all
+    /// the others busy, the store is well.
+    pub(crate) async fn probe<T: Send + 'static>(
+        &self,
+        tenant: &Tenant,
+        work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
+    ) -> Result<T, Unavailable> {
+        let (job, receiver) = Job::new(tenant, work);
+        match self.0.as_ref() {
+            Threads::File(file) => file.probe(job)?,
+            #[cfg(feature = "postgres")]
+            Threads::Server(server) => server.probe(job)?,
+        }
+        receiver.await.unwrap_or(Err(Unavailable::Broken))
     }
 
     /// Does something that only reads.
@@ -145,5 +164,58 @@ impl Ledgers {
             Threads::Server(server) => server.take(job)?,
         }
         receiver.await.unwrap_or(Err(Unavailable::Broken))
+    }
+}
+
+fn write_probe(_: &Here<'_>, ledger: &mut dyn Ledger) -> Result<(), LedgerError> {
+    write(ledger, Durability::Disk, |tx| tx.write_probe())
+}
+
+#[cfg(test)]
+mod tests {
+    use siglum_ledger::read;
+
+    use super::*;
+    use crate::settings::Written;
+
+    #[tokio::test]
+    async fn how_the_store_is_can_be_told_while_all_who_read_are_busy() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("ledger.db");
+        let store = Store::File(file, Written(Arc::new(|| {})));
+        let limits = Limits {
+            readers: 2,
+            ..Limits::default()
+        };
+        let ledgers = Ledgers::open(&store, &limits).unwrap();
+        let local = Ledgers::local();
+        let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+        let (free, waits) = std::sync::mpsc::channel::<()>();
+        let waits = Arc::new(std::sync::Mutex::new(waits));
+        let mut slow = Vec::new();
+        // One more than there are who read: it waits for them.
+        for _ in 0..=limits.readers {
+            let (ledgers, local) = (ledgers.clone(), local.clone());
+            let (begun, waits) = (begun.clone(), Arc::clone(&waits));
+            slow.push(tokio::spawn(async move {
+                let work = ledgers.read(&local, move |_, _| {
+                    begun.send(()).unwrap();
+                    let _ = waits.lock().unwrap().recv();
+                });
+                work.await
+            }));
+        }
+        for _ in 0..limits.readers {
+            begins.recv().await.unwrap();
+        }
+        let look = |ledger: &mut dyn Ledger| read(ledger, |tx| tx.parked().map(drop));
+        let probe = ledgers.probe(&local, move |_, ledger| look(ledger));
+        let probed = tokio::time::timeout(Duration::from_secs(1), probe).await;
+        assert!(matches!(probed, Ok(Ok(Ok(())))), "{probed:?}");
+        ledgers.try_write(&[local]).await.unwrap();
+        drop(free);
+        for work in slow {
+            work.await.unwrap().unwrap();
+        }
     }
 }

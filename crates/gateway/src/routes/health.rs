@@ -39,7 +39,7 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Proble
     let local = Ledgers::local();
     let probe = app
         .ledgers()
-        .read(&local, |_, ledger| read(ledger, |tx| tx.parked().map(drop)));
+        .probe(&local, |_, ledger| read(ledger, |tx| tx.parked().map(drop)));
     match probe.await {
         // A store of several tenants need not have this one.
         Ok(Ok(())) | Err(Unavailable::NoTenant) => {}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior};
 use siglum_domain::LedgerId;
 
 use super::{migrate, sums};
@@ -13,6 +13,9 @@ use crate::{Durability, Ledger, LedgerError, Transaction};
 /// Above this size the store's own log is brought into its file. The first to open the file reads
 /// all of the log, so a short one keeps hooks quick.
 const CHECKPOINT_ABOVE: u64 = 128 << 10;
+/// Above this size it is brought in while long work goes on: half of the size at which hooks leave
+/// the ledger to the worker. Less would write pages over and over that the work touches again.
+const CHECKPOINT_AT_WORK_ABOVE: u64 = 8 << 20;
 /// The pause before the file is tried to be cleaned again while somebody else is at work.
 const SCRUB_PAUSE: Duration = Duration::from_millis(20);
 
@@ -144,6 +147,37 @@ impl SqliteLedger {
         &self.path
     }
 
+    /// Copies the log into the file, and cuts it off where nobody is in the way. Where others read
+    /// or write, the next one to come by does.
+    fn bring_in(&self) -> Result<(), LedgerError> {
+        // In every other mode the store keeps writers out for as long as it copies.
+        let (busy, log, copied) = self.checkpoint("PASSIVE")?;
+        if busy == 0 && log == copied {
+            self.checkpoint("TRUNCATE")?;
+        }
+        Ok(())
+    }
+
+    /// Whether somebody was in the way, how many pages the log has, and how many of them are in the
+    /// file now.
+    fn checkpoint(&self, mode: &str) -> Result<(i64, i64, i64), LedgerError> {
+        let pragma = format!("PRAGMA wal_checkpoint({mode})");
+        Ok(self.db.query_row(&pragma, [], three_numbers)?)
+    }
+
+    fn bring_in_above(&self, bytes: u64) -> Result<(), LedgerError> {
+        if Self::log_bytes(&self.path) <= bytes {
+            return Ok(());
+        }
+        self.db.busy_timeout(Duration::ZERO)?;
+        let tried = self.bring_in();
+        self.db.busy_timeout(self.wait)?;
+        match tried {
+            Ok(()) | Err(LedgerError::Busy) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     fn run(
         &mut self,
         behavior: TransactionBehavior,
@@ -159,6 +193,10 @@ impl SqliteLedger {
         tx.commit()?;
         Ok(())
     }
+}
+
+fn three_numbers(row: &Row<'_>) -> rusqlite::Result<(i64, i64, i64)> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
 }
 
 fn connect(path: &Path, flags: OpenFlags, wait: Duration) -> Result<Connection, LedgerError> {
@@ -252,19 +290,11 @@ impl Ledger for SqliteLedger {
     }
 
     fn maintain(&mut self) -> Result<(), LedgerError> {
-        if Self::log_bytes(&self.path) > CHECKPOINT_ABOVE {
-            // Where others read or write, the next one to come by cuts it off.
-            self.db.busy_timeout(Duration::ZERO)?;
-            let tried = self
-                .db
-                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            self.db.busy_timeout(self.wait)?;
-            match tried.map_err(LedgerError::from) {
-                Ok(()) | Err(LedgerError::Busy) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        self.bring_in_above(CHECKPOINT_ABOVE)
+    }
+
+    fn maintain_at_work(&mut self) -> Result<(), LedgerError> {
+        self.bring_in_above(CHECKPOINT_AT_WORK_ABOVE)
     }
 
     fn scrub(&mut self) -> Result<(), LedgerError> {

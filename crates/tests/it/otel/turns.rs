@@ -179,6 +179,29 @@ fn a_valid_trace_is_joined_and_any_other_is_not() {
 }
 
 #[test]
+fn what_began_before_the_time_of_a_destination_is_not_told() {
+    let world = World::new();
+    let repo = world.repo();
+    let sink = OtlpSink::start();
+    let mut early = Talk::start(&repo, "early");
+    early.turn("One.");
+    let since = repo.sh("date -u +%Y-%m-%dT%H:%M:%S.%3NZ").ok();
+    followed(&repo, &sink, &["--since", &since]);
+    // The time at which the session began counts, and not that of the turn.
+    early.turn("Two.");
+    let mut late = Talk::start(&repo, "late");
+    late.turn("Three.");
+    until("the later is told", || is_sent(&late, &sink.spans()));
+    early.agent.quit();
+    late.agent.quit();
+    until("the worker has left", || world.processes().is_empty());
+    once(&sink.spans());
+    assert_eq!(spans_of(&sink.spans(), "early"), [&Value::Null; 0]);
+    let of_early = |log: &Value| log["attributes"]["session.id"] == "early";
+    assert!(!sink.logs().iter().any(of_early));
+}
+
+#[test]
 fn an_agent_that_nobody_named_has_its_own_name_for_good() {
     let world = World::new();
     let repo = world.repo();

@@ -107,6 +107,8 @@ pub fn read_on(
         tx.unpark(QUEUE, &record.stream)?;
         tx.transcript_read(&read, more)
     })?;
+    // The log grows faster than what is read: each slice touches pages all over the indexes.
+    ledger.maintain_at_work()?;
     let (mentions, reader) = stored.expect("because a transaction that succeeds has run its work");
     Ok(Progress {
         bytes: bytes.len() as u64,

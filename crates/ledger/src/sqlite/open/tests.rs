@@ -286,6 +286,54 @@ fn the_log_of_the_store_is_brought_in_when_it_is_long() {
 }
 
 #[test]
+fn a_log_that_somebody_reads_is_brought_in_later_and_holds_up_no_writer() {
+    let home = Home::furnished();
+    let mut hook = home.open(Open::Hook).unwrap();
+    let mut command = home.open(command(1)).unwrap();
+    decline(&mut hook, "before").unwrap();
+    let reader = home.raw();
+    let declines = || -> i64 {
+        let count = "SELECT count(*) FROM declines";
+        reader.query_row(count, [], |row| row.get(0)).unwrap()
+    };
+    reader.execute_batch("BEGIN").unwrap();
+    assert_eq!(declines(), 1);
+    for n in 0..30 {
+        decline(&mut hook, &format!("{n}{}", "x".repeat(100_000))).unwrap();
+    }
+    let start = Instant::now();
+    command.maintain().unwrap();
+    assert!(start.elapsed() < COMMAND_WAIT / 2, "it waited");
+    assert!(SqliteLedger::log_bytes(&home.path()) > CHECKPOINT_ABOVE);
+    decline(&mut hook, "meanwhile").unwrap();
+    assert_eq!(declines(), 1, "a reader has one state of the store");
+    reader.execute_batch("COMMIT").unwrap();
+    command.maintain().unwrap();
+    assert_eq!(SqliteLedger::log_bytes(&home.path()), 0);
+    assert_eq!(declined(&mut command), 32);
+    assert_eq!(command.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn work_that_goes_on_brings_in_a_log_that_hooks_would_stumble_over() {
+    let home = Home::furnished();
+    let mut ledger = home.open(command(1)).unwrap();
+    ledger.maintain().unwrap();
+    let mut most = 0;
+    for n in 0..150 {
+        decline(&mut ledger, &format!("{n}{}", "x".repeat(100_000))).unwrap();
+        most = most.max(SqliteLedger::log_bytes(&home.path()));
+        ledger.maintain_at_work().unwrap();
+        let left = SqliteLedger::log_bytes(&home.path());
+        assert!(left <= CHECKPOINT_AT_WORK_ABOVE, "{left} bytes are left");
+    }
+    assert!(
+        most > CHECKPOINT_AT_WORK_ABOVE,
+        "the log had {most} bytes at most"
+    );
+}
+
+#[test]
 fn leases_of_a_file_go_by_the_time_of_its_machine() {
     let mut ledger = Home::furnished().open(command(1)).unwrap();
     for nanos in [20, 7] {

@@ -75,6 +75,10 @@ impl Ledger for Lossy<'_> {
         self.inner.maintain()
     }
 
+    fn maintain_at_work(&mut self) -> Result<(), LedgerError> {
+        self.inner.maintain_at_work()
+    }
+
     fn scrub(&mut self) -> Result<(), LedgerError> {
         self.inner.scrub()
     }
