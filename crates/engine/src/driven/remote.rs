@@ -377,8 +377,8 @@ pub fn keep_alive(
 }
 
 /// Ends a session, with how it ended; a second time changes nothing, and gives `false`. What no commit holds of its work
-/// a checkpoint does, and the lease of its driver is given back. Of one that is at home in another ledger, that one says
-/// the rest.
+/// a checkpoint does, and the lease of a driver that has no turn open is given back. Of one that is at home in another
+/// ledger, that one says the rest.
 ///
 /// # Errors
 /// [`RemoteError::NoSession`].
@@ -424,9 +424,11 @@ pub fn end(
         // Only its driver adds to its log.
         Mode::Driven => {
             session_log::end(tx, here.ids, session, record.repository, at)?;
-            // Nobody waits for a driver that is done. Its epoch stays the newest until somebody takes the lease: what it
-            // still has open it may commit until then, and is settled as that of any driver that is gone.
-            if let Some(lease) = lease {
+            // Nobody waits for a driver that is done. One that has a turn open is still at work, and gives its lease back
+            // itself or loses it in time.
+            if let Some(lease) = lease
+                && tx.open_turn(session)?.is_none()
+            {
                 let now = tx.clock(at)?;
                 tx.release_lease(session, lease.epoch, now)?;
             }
