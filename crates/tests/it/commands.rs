@@ -568,7 +568,7 @@ fn what_knows_the_own_ledger_alone_is_refused_where_a_server_is_named() {
     }
     for name in repo.commands_below(&[]) {
         let is_first = |row: &&str| row.split(' ').next() == Some(name.as_str());
-        let is_refused = ON_THE_OWN_LEDGER.iter().any(|row| is_first(row));
+        let is_refused = ON_THE_OWN_LEDGER.iter().any(is_first);
         let is_elsewhere = ELSEWHERE.contains(&name.as_str());
         assert_ne!(is_refused, is_elsewhere, "{name} has a row in one list");
     }
