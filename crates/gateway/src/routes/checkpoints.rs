@@ -27,7 +27,8 @@ use crate::wire::{Checkpoint, CheckpointList, CreateCheckpoint, LabelInput, Reco
 /// Rows of a list.
 const PAGE: usize = 50;
 const PAGE_MOST: usize = 500;
-const CURSOR_RULE: &str = "must be `next` of the previous page";
+const NO_CURSOR: &str =
+    "`cursor` names no checkpoint of this list; it may be forgotten: start again without it";
 
 /// Create a checkpoint of a session; a commit in it is a claim of the session to have made it
 #[utoipa::path(post, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "createCheckpoint",
@@ -139,7 +140,7 @@ async fn listed(
     mut query: Query,
 ) -> Result<Json<CheckpointList>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
-    let cursor: Option<CheckpointId> = query.parsed("cursor", CURSOR_RULE)?;
+    let cursor: Option<CheckpointId> = query.cursor()?;
     query.end()?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| {
@@ -151,7 +152,7 @@ async fn listed(
             let last = cursor.map(|id| tx.checkpoint(id)).transpose()?;
             let after = match last {
                 Some(Some(record)) => Some((record.at, record.id)),
-                Some(None) => return Ok(Err(Problem::invalid("cursor", CURSOR_RULE))),
+                Some(None) => return Ok(Err(Problem::not_found(NO_CURSOR))),
                 None => None,
             };
             let repository = match &repository {

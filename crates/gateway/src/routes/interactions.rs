@@ -20,7 +20,8 @@ use crate::wire::{AnswerInteraction, Interaction, InteractionList};
 
 /// Rows of a page, and at most.
 const PAGE: usize = 200;
-const CURSOR_RULE: &str = "must be `next` of the previous page";
+const NO_CURSOR: &str =
+    "`cursor` names no interaction of this list; it may be forgotten: start again without it";
 
 /// Which of them, for the document.
 #[derive(IntoParams)]
@@ -55,7 +56,7 @@ pub(crate) async fn list(
         Some(_) => return Err(Problem::invalid("state", "`open` or `all`")),
     };
     let limit = query.limit(PAGE, PAGE)?;
-    let cursor: Option<InteractionId> = query.parsed("cursor", CURSOR_RULE)?;
+    let cursor: Option<InteractionId> = query.cursor()?;
     let session = running_turn(&app, &caller, &path, &mut query).await?.id;
     query.end()?;
     admission::read(&app, &caller, session);
@@ -66,7 +67,7 @@ pub(crate) async fn list(
     let mut found = found.await??;
     if let Some(cursor) = cursor {
         let last = found.iter().position(|record| record.id == cursor);
-        let last = last.ok_or_else(|| Problem::invalid("cursor", CURSOR_RULE))?;
+        let last = last.ok_or_else(|| Problem::not_found(NO_CURSOR))?;
         found.drain(..=last);
     }
     found.retain(|record| !open || record.settled.is_none());

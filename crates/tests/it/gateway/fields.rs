@@ -253,7 +253,8 @@ fn checkpoints_are_listed_by_what_their_sessions_work_for() {
             assert_eq!(last["next"], Value::Null);
         }
         let nowhere = format!("/v1/checkpoints?cursor=chk_{:032x}", 1);
-        launcher.get(&nowhere).refuses("cursor");
+        launcher.get(&nowhere).problem(404, "not-found");
+        launcher.get("/v1/checkpoints?cursor=1").refuses("cursor");
         assert_eq!(listed("issue_number=42&phase=plan"), made[..1]);
         assert_eq!(listed("label=team%3Dtwo"), made[1..]);
         assert_eq!(listed("issue_number=4"), made[..0]);
