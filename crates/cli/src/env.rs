@@ -42,6 +42,12 @@ pub fn programs() -> Vec<PathBuf> {
     std::env::split_paths(&path).collect()
 }
 
+/// Whether a program of this name can be run without its path.
+pub fn is_in_path(name: impl AsRef<Path>) -> bool {
+    let mut dirs = programs().into_iter();
+    dirs.any(|dir| is_program(&dir.join(&name)))
+}
+
 /// Whether a path leads to a program that can be run.
 pub fn is_program(path: &Path) -> bool {
     path.metadata()

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -116,6 +116,14 @@ fn set_age(path: &Path, seconds: u64) {
     file.set_modified(then).unwrap();
 }
 
+/// An import that goes on.
+fn begin_import(repo: &Repo<'_>) -> Child {
+    let mut import = repo.world.command(World::program());
+    import.arg("import").current_dir(&repo.dir);
+    import.stdout(Stdio::null()).stderr(Stdio::null());
+    import.spawn().unwrap()
+}
+
 #[test]
 fn an_import_that_was_killed_has_the_newest_and_says_that_it_is_not_done() {
     const ALL: usize = 120;
@@ -129,13 +137,7 @@ fn an_import_that_was_killed_has_the_newest_and_says_that_it_is_not_done() {
         fs::write(&path, lines(&repo, &native, None).repeat(40)).unwrap();
         set_age(&path, 1_000 + 60 * n as u64);
     }
-    let mut import = world.command(World::program());
-    import.arg("import").current_dir(&repo.dir);
-    let mut import = import
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut import = begin_import(&repo);
     until("some sessions are imported", || {
         world.count("SELECT count(*) FROM sessions") > 3
     });
@@ -190,13 +192,7 @@ fn hooks_reach_the_ledger_while_much_is_imported() {
     }
     // It brings the log in, too.
     let _worker = world.hold_worker();
-    let mut import = world.command(World::program());
-    import.arg("import").current_dir(&repo.dir);
-    let mut import = import
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut import = begin_import(&repo);
     let ledger = world.siglum_home().join("ledger.db");
     let mut most = 0;
     until_within(Duration::from_secs(120), "all is imported", || {

@@ -45,6 +45,7 @@ mod launching;
 mod mcp;
 mod messages;
 mod moved_repositories;
+mod named_store;
 mod narrow;
 mod noted_landings;
 mod otel;

@@ -5,7 +5,7 @@ mod handing;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -137,15 +137,14 @@ fn with_program(agent: &RunAgent) -> Result<RunAgent, CommandError> {
     let Some(given) = &agent.program else {
         return Ok(agent.clone());
     };
-    let is_path = given.as_os_str().as_bytes().contains(&b'/');
-    // It is started in the directory of a run, and named in this one.
-    let program = match is_path {
-        true => std::path::absolute(given).map_err(CommandError::at(given))?,
-        false => given.clone(),
-    };
-    let (is_there, wrong) = match is_path {
-        true => (env::is_program(&program), "is not an executable file"),
-        false => (is_in_path(&program), "is not a program in PATH"),
+    // A path is named in this directory, and the program is started in that of a run.
+    let (program, is_there, wrong) = if given.as_os_str().as_bytes().contains(&b'/') {
+        let program = std::path::absolute(given).map_err(CommandError::at(given))?;
+        let is_there = env::is_program(&program);
+        (program, is_there, "is not an executable file")
+    } else {
+        let is_there = env::is_in_path(given);
+        (given.clone(), is_there, "is not a program in PATH")
     };
     if !is_there {
         let (name, given) = (&agent.name, given.display());
@@ -157,11 +156,6 @@ fn with_program(agent: &RunAgent) -> Result<RunAgent, CommandError> {
         name: agent.name.clone(),
         program: Some(program),
     })
-}
-
-fn is_in_path(name: &Path) -> bool {
-    let mut dirs = env::programs().into_iter();
-    dirs.any(|dir| env::is_program(&dir.join(name)))
 }
 
 fn directory(text: &str) -> Result<PathBuf, String> {

@@ -7,7 +7,6 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -90,13 +89,7 @@ fn program(git: &Git) -> Option<String> {
     let text = |name| env::raw(name).map(|value| value.to_string_lossy().into_owned());
     // One that is empty says that none is wanted.
     let named = text("GIT_PAGER").or_else(by_git).or_else(|| text("PAGER"));
-    let is_there = |dir: &PathBuf| dir.join(USUAL).is_file();
-    let usual = || {
-        env::programs()
-            .iter()
-            .any(is_there)
-            .then(|| USUAL.to_owned())
-    };
+    let usual = || env::is_in_path(USUAL).then(|| USUAL.to_owned());
     let wanted = |program: &String| !program.trim().is_empty() && program.trim() != "cat";
     named.or_else(usual).filter(wanted)
 }

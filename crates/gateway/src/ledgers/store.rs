@@ -38,6 +38,33 @@ enum Threads {
     Server(Server),
 }
 
+/// The ways to the threads: a file has some for each kind of work, a server the same for reading and writing.
+impl Threads {
+    fn read(&self, job: Job) -> Result<(), Unavailable> {
+        match self {
+            Self::File(file) => file.read(job),
+            #[cfg(feature = "postgres")]
+            Self::Server(server) => server.take(job),
+        }
+    }
+
+    fn write(&self, job: Job) -> Result<(), Unavailable> {
+        match self {
+            Self::File(file) => file.write(job),
+            #[cfg(feature = "postgres")]
+            Self::Server(server) => server.take(job),
+        }
+    }
+
+    fn probe(&self, job: Job) -> Result<(), Unavailable> {
+        match self {
+            Self::File(file) => file.probe(job),
+            #[cfg(feature = "postgres")]
+            Self::Server(server) => server.probe(job),
+        }
+    }
+}
+
 /// How a ledger is opened here.
 pub(super) fn how() -> Open {
     Open::Command {
@@ -126,13 +153,7 @@ impl Ledgers {
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
-        let (job, receiver) = Job::new(tenant, work);
-        match self.0.as_ref() {
-            Threads::File(file) => file.probe(job)?,
-            #[cfg(feature = "postgres")]
-            Threads::Server(server) => server.probe(job)?,
-        }
-        receiver.await.unwrap_or(Err(Unavailable::Broken))
+        self.give(Threads::probe, tenant, work).await
     }
 
     /// Does something that only reads.
@@ -142,13 +163,7 @@ impl Ledgers {
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
         let _place = place_to_read().await;
-        let (job, receiver) = Job::new(tenant, work);
-        match self.0.as_ref() {
-            Threads::File(file) => file.read(job)?,
-            #[cfg(feature = "postgres")]
-            Threads::Server(server) => server.take(job)?,
-        }
-        receiver.await.unwrap_or(Err(Unavailable::Broken))
+        self.give(Threads::read, tenant, work).await
     }
 
     /// Does something that writes. What it gives is stored by then.
@@ -157,12 +172,18 @@ impl Ledgers {
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
+        self.give(Threads::write, tenant, work).await
+    }
+
+    /// Hands work over, and waits for what it gives.
+    async fn give<T: Send + 'static>(
+        &self,
+        to: fn(&Threads, Job) -> Result<(), Unavailable>,
+        tenant: &Tenant,
+        work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
+    ) -> Result<T, Unavailable> {
         let (job, receiver) = Job::new(tenant, work);
-        match self.0.as_ref() {
-            Threads::File(file) => file.write(job)?,
-            #[cfg(feature = "postgres")]
-            Threads::Server(server) => server.take(job)?,
-        }
+        to(&self.0, job)?;
         receiver.await.unwrap_or(Err(Unavailable::Broken))
     }
 }
