@@ -16,8 +16,8 @@ const CHECKPOINT_ABOVE: u64 = 128 << 10;
 /// Above this size it is brought in while long work goes on: half of the size at which hooks leave
 /// the ledger to the worker. Less would write pages over and over that the work touches again.
 const CHECKPOINT_AT_WORK_ABOVE: u64 = 8 << 20;
-/// The pause before the file is tried to be cleaned again while somebody else is at work.
-const SCRUB_PAUSE: Duration = Duration::from_millis(20);
+/// The pause before what SQLite does not wait for by itself is tried again.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
 /// How long others are waited for.
 const HOOK_WAIT: Duration = Duration::from_millis(50);
@@ -65,7 +65,7 @@ impl SqliteLedger {
         };
         let mut db = connect(path, flags, wait)?;
         if let Open::Command { id, key } = how {
-            prepare(&db)?;
+            prepare(&db, wait)?;
             migrate::migrate(&mut db, Some((id, &key)))?;
         }
         Self::admitted(db, path, wait)
@@ -97,7 +97,7 @@ impl SqliteLedger {
             }
             None => return Err(lost(path, "is empty")),
         }
-        prepare(&db)?;
+        prepare(&db, COMMAND_WAIT)?;
         migrate::migrate(&mut db, None)?;
         Self::admitted(db, path, COMMAND_WAIT)
     }
@@ -209,10 +209,30 @@ fn connect(path: &Path, flags: OpenFlags, wait: Duration) -> Result<Connection, 
 }
 
 /// Readies a connection for a migration, and for all that commands do.
-fn prepare(db: &Connection) -> Result<(), LedgerError> {
-    db.pragma_update(None, "journal_mode", "WAL")?;
+fn prepare(db: &Connection, wait: Duration) -> Result<(), LedgerError> {
+    // Whoever reads a new file while another begins its log is turned away at once.
+    patiently(wait, || {
+        Ok(db.pragma_update(None, "journal_mode", "WAL")?)
+    })?;
     db.pragma_update(None, "foreign_keys", true)?;
     Ok(())
+}
+
+/// Does what SQLite does not wait for by itself: while others are in the way it is tried again, for as long as they are
+/// waited for.
+fn patiently(
+    wait: Duration,
+    mut work: impl FnMut() -> Result<(), LedgerError>,
+) -> Result<(), LedgerError> {
+    let begun = Instant::now();
+    loop {
+        match work() {
+            Err(LedgerError::Busy) if begun.elapsed() < wait => {
+                std::thread::sleep(TRY_AGAIN_AFTER);
+            }
+            done => return done,
+        }
+    }
 }
 
 fn lost(path: &Path, how: &str) -> LedgerError {
@@ -244,7 +264,7 @@ fn create(path: &Path) -> Result<(), LedgerError> {
 
 impl SqliteLedger {
     /// Writes the file anew, since freed pages keep their bytes until then, and cuts off the log.
-    fn cut_off(&mut self) -> Result<(), LedgerError> {
+    fn cut_off(&self) -> Result<(), LedgerError> {
         self.db.execute_batch("VACUUM")?;
         let busy: i64 = self
             .db
@@ -298,17 +318,8 @@ impl Ledger for SqliteLedger {
     }
 
     fn scrub(&mut self) -> Result<(), LedgerError> {
-        // The worker's transactions are short, and to some of them SQLite does not wait by itself.
-        // One that stands still never ends its own.
-        let begun = Instant::now();
-        loop {
-            match self.cut_off() {
-                Err(LedgerError::Busy) if begun.elapsed() < self.wait => {
-                    std::thread::sleep(SCRUB_PAUSE);
-                }
-                done => return done,
-            }
-        }
+        // The worker's transactions are short. One that stands still never ends its own.
+        patiently(self.wait, || self.cut_off())
     }
 
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {
