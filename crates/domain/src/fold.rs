@@ -335,8 +335,8 @@ fn stopped(entries: &[&Entry]) -> Option<Timestamp> {
     stops.map(|o| o.at).max()
 }
 
-/// A transcript tells of a stop by how an answer ends, and the agent may go on all the same, as where a hook refused the
-/// stop: it is one where the transcript tells of no work behind it.
+/// A transcript tells of a stop by how an answer ends, and the agent may go on all the same, as where a hook refused it:
+/// it is one where the transcript tells of no work behind it.
 fn is_stop(o: &Observation, worked: Option<Timestamp>) -> bool {
     let stands = o.source != Source::Transcript || worked.is_none_or(|at| at <= o.at);
     stands && matches!(o.fact, Fact::Stopped { .. })
