@@ -232,7 +232,7 @@ fn title(turns: &[TurnView]) -> Option<String> {
 /// The state after the latest fact that says something of it. A session that ended and goes on is
 /// resumed; facts of the same moment count in the order start, prompt, stop, end.
 fn state(sorted: &[&Entry]) -> SessionState {
-    let worked = told_work(sorted);
+    let worked = last_work(sorted);
     let rank = |o: &Observation| match &o.fact {
         Fact::SessionStarted { .. } => Some(0),
         Fact::Prompt { .. } | Fact::ToolStarted { .. } => Some(1),
@@ -329,7 +329,7 @@ fn turn(id: Option<TurnId>, entries: &[&Entry], joined: &usage::Joined) -> TurnV
 
 /// When a turn last came to its stop.
 fn stopped(entries: &[&Entry]) -> Option<Timestamp> {
-    let worked = told_work(entries);
+    let worked = last_work(entries);
     let own = entries.iter().map(|e| &e.observation);
     let stops = own.filter(|o| o.subagent.is_none() && is_stop(o, worked));
     stops.map(|o| o.at).max()
@@ -343,7 +343,7 @@ fn is_stop(o: &Observation, worked: Option<Timestamp>) -> bool {
 }
 
 /// When the agent itself last did anything that a transcript tells of.
-fn told_work(entries: &[&Entry]) -> Option<Timestamp> {
+fn last_work(entries: &[&Entry]) -> Option<Timestamp> {
     let works = |o: &&Observation| match &o.fact {
         Fact::ToolStarted { .. } => true,
         // What a message cost may be told behind it.
@@ -354,8 +354,8 @@ fn told_work(entries: &[&Entry]) -> Option<Timestamp> {
         } => text.text() != Some(""),
         _ => false,
     };
-    let told = entries.iter().map(|e| &e.observation);
-    let own = told.filter(|o| o.source == Source::Transcript && o.subagent.is_none());
+    let all = entries.iter().map(|e| &e.observation);
+    let own = all.filter(|o| o.source == Source::Transcript && o.subagent.is_none());
     own.filter(works).map(|o| o.at).max()
 }
 

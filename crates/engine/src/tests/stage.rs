@@ -312,7 +312,7 @@ pub(crate) fn stopped(turn: &str, seconds: i64) -> Observation {
 }
 
 /// A prompt and the answer one second later, with which the turn is over, as a transcript of Claude Code has them.
-pub(crate) fn told(id: &str, turn: &str, seconds: i64) -> String {
+pub(crate) fn transcript_of(id: &str, turn: &str, seconds: i64) -> String {
     let line = |kind: &str, seconds: i64, message: serde_json::Value| {
         let line = serde_json::json!({
             "type": kind, "uuid": format!("{kind}-{turn}"), "timestamp": at(seconds).to_string(),

@@ -11,7 +11,7 @@ fn a_stop_that_a_hook_and_the_transcript_tell_is_one() {
     let mut stage = Stage::new();
     let one = stage.hear(says("one", vec![prompt("p", 1)]));
     stage.hear(says("one", vec![stopped("p", 3)]));
-    stage.read_transcript(one, "one", &told("one", "p", 1));
+    stage.read_transcript(one, "one", &transcript_of("one", "p", 1));
     let log = stage.read(|tx| tx.entries(one, 0, 0));
     let stops = log.iter().map(|e| &e.observation);
     let stops = stops.filter(|o| matches!(o.fact, Fact::Stopped { .. }));
@@ -28,7 +28,7 @@ fn a_stop_that_a_hook_and_the_transcript_tell_is_one() {
     assert_eq!(view.turns[0].last_message, Some(text("done")));
     // It is told once, however often it is read.
     let head = stage.session(one).head;
-    stage.read_transcript(one, "one", &told("one", "p", 1));
+    stage.read_transcript(one, "one", &transcript_of("one", "p", 1));
     assert_eq!(stage.session(one).head, head);
 }
 
@@ -39,7 +39,7 @@ fn a_stop_in_a_transcript_ends_no_call() {
     stage.hear(says("one", vec![prompt("q", 10)]));
     stage.hear(says("one", vec![call("t", "q", 12, ToolClass::Shell)]));
     // The turn before, and an answer in the turn that goes on.
-    let text = told("one", "p", 1) + &told("one", "q", 13);
+    let text = transcript_of("one", "p", 1) + &transcript_of("one", "q", 13);
     stage.read_transcript(one, "one", &text);
     stage.hear(says("one", vec![call("u", "q", 13, ToolClass::Shell)]));
     let running = stage.read(|tx| tx.running_calls("/home/dev/main", at(0)));

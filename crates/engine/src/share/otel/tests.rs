@@ -15,7 +15,7 @@ use siglum_telemetry::outward::{self, Content};
 use super::gather::gather;
 use crate::driven::turn::{self, Driver, Event, Holder};
 use crate::share::project;
-use crate::tests::stage::{Stage, at, call, prompt, returned, says, stopped, told};
+use crate::tests::stage::{Stage, at, call, prompt, returned, says, stopped, transcript_of};
 
 /// Conversations at once.
 const TEN: u64 = 10;
@@ -160,7 +160,7 @@ fn check(spans: &[(u64, Span)], name: &dyn Fn(u64) -> String) {
 fn a_turn_that_only_a_transcript_tells_of_comes_to_its_stop() {
     let mut stage = Stage::new();
     let session = stage.hear(says("one", Vec::new()));
-    stage.read_transcript(session, "one", &told("one", "p", 1));
+    stage.read_transcript(session, "one", &transcript_of("one", "p", 1));
     let head = stage.session(session).head;
     let spans = exported_spans(&mut stage, session, 0, head);
     let root = spans.iter().find(|s| s.parent_span_id.is_empty()).unwrap();
