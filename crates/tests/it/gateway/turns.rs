@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::client::{Client, id, secret, turn_body};
-use super::server::{Gateway, base, each_store};
+use super::server::{Gateway, base, each_store, siglum};
 use crate::harness::until;
 
 #[test]
@@ -190,5 +190,56 @@ fn two_events_of_one_key_in_one_turn_are_refused_and_the_whole_turn_with_them() 
             let reply = launcher.post(&format!("{nobody}/{deed}"), &held);
             reply.problem(404, "not-found");
         }
+    });
+}
+
+/// A session whose driver is gone in the middle of a call, of which nobody knows whether it was done.
+fn left(gateway: &Gateway, name: &str) -> (String, Client) {
+    let created = gateway.launcher().create(&base(name));
+    let (session, own) = (id(&created), gateway.client(&secret(&created)));
+    let lease = json!({ "holder": "tests", "nonce": "gone", "term_ms": 1_000 });
+    let leased = own.post(&format!("/v1/sessions/{session}/lease"), &lease);
+    let leased = leased.is(200);
+    let events = json!({ "epoch": leased["epoch"], "expected_head": leased["head"], "events": [
+        { "type": "prompt", "key": "t1.p", "text": "Ship it." },
+        { "type": "tool_call", "call": "c1", "tool": "deploy", "input": "to production" },
+    ] });
+    let path = format!("/v1/sessions/{session}/turns/t1/open");
+    own.post(&path, &events).is(200);
+    (session, own)
+}
+
+/// The decisions that are in the audit, newest first.
+fn decisions(gateway: &Gateway) -> Vec<Value> {
+    let path = "/v1/audit?action=turn.decided";
+    let audited = gateway.launcher().get(path).is(200);
+    audited["items"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_command_settles_what_a_gateway_left_on_either_store() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let (session, own) = left(&gateway, "S1");
+        until("nobody drives it", || {
+            let open = siglum(store, &["session", "recover"]);
+            open["turns"][0]["held"] == true
+        });
+        let open = siglum(store, &["session", "recover"]);
+        assert_eq!(open["turns"][0]["session"], session.as_str(), "{open}");
+        assert_eq!(open["turns"][0]["calls"][0]["tool"], "deploy", "{open}");
+        let settled = siglum(store, &["session", "recover", &session, "--mark-failed"]);
+        assert_eq!(settled["settled"]["outcome"], "kept", "{settled}");
+        let audited = decisions(&gateway);
+        assert_eq!(audited.len(), 1, "{audited:?}");
+        let entry = &audited[0];
+        assert_eq!(entry["session"], session.as_str(), "{entry}");
+        assert!(!entry["actor"].as_str().unwrap().is_empty(), "{entry}");
+        let body = &entry["body"];
+        assert_eq!(
+            (&body["decision"], &body["source"], &body["turn_key"]),
+            (&json!("failed"), &json!("cli"), &json!("t1"))
+        );
+        own.lease(&session, "next");
     });
 }

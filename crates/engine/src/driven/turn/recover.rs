@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+use siglum_domain::audit::Action;
 use siglum_domain::observation::{Fact, Observation, Outcome, Recovery, Source};
 use siglum_domain::receipt::Receipt;
 use siglum_domain::tail::{Tail, tail};
@@ -11,9 +13,10 @@ use siglum_ledger::{
 };
 
 use super::lease::{Hold, Holder, take};
-use super::say::{SerializedObservation, content, into_the_log, rows_of};
+use super::say::{SerializedObservation, content, into_the_log, not_open, rows_of};
 use super::{TurnError, attempt, writable};
 use crate::Here;
+use crate::identity::audit::{self, Entry};
 
 /// What became of the turn that a driver left open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,13 +47,27 @@ pub enum Decision {
 }
 
 impl Decision {
-    const fn word(self) -> &'static str {
+    /// Its word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::Failed => "failed",
             Self::Discard => "discard",
         }
     }
+}
+
+/// Who decides, and of which turn.
+#[derive(Debug, Clone, Copy)]
+pub struct Decider<'a> {
+    /// The turn that was looked at, by the key of its driver: by now another one may be open, of which nobody decided
+    /// anything. Without a key it is the one that is open.
+    pub turn: Option<&'a str>,
+    /// The name under which it is written down.
+    pub by: &'a str,
+    /// Where it was said: `cli`, `api`.
+    pub source: &'a str,
 }
 
 /// A turn that nobody drives and that is not settled.
@@ -236,25 +253,26 @@ fn observations(turn: &OpenTurn, rows: &[LogRow]) -> Result<Vec<Observation>, Tu
 /// Gives the receipt of a turn that was kept.
 ///
 /// # Errors
-/// [`TurnError::Leased`] while its driver lives; [`TurnError::NotOpen`] where no turn is open.
+/// [`TurnError::Leased`] while its driver lives; [`TurnError::NotOpen`] where no turn is open, or another one than was
+/// looked at.
 pub fn decide(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     session: SessionId,
     decision: Decision,
-    by: &str,
+    who: Decider<'_>,
 ) -> Result<Option<Receipt>, TurnError> {
     let key = ledger.key();
     attempt(ledger, Durability::Disk, |tx| {
         writable(tx, session)?;
         first_the_lease(tx, session)?;
+        let wanted = who.turn.unwrap_or_default();
         let Some(turn) = tx.open_turn(session)? else {
-            return Err(TurnError::NotOpen {
-                session,
-                key: String::new(),
-                open: "none is".to_owned(),
-            });
+            return Err(not_open(session, wanted, "none is"));
         };
+        if who.turn.is_some_and(|wanted| wanted != turn.key) {
+            return Err(not_open(session, wanted, &format!("`{}` is", turn.key)));
+        }
         let at = tx.clock(here.now())?;
         let hold = alone(here, tx, session, at)?;
         let receipt = match decision {
@@ -271,7 +289,17 @@ pub fn decide(
             turn: turn.id,
             decision: decision.word().to_owned(),
         };
-        tx.state(at, by, "cli", &statement)?;
+        tx.state(at, who.by, who.source, &statement)?;
+        let entry = Entry::done(who.by, Action::TurnDecided)
+            .for_session(session)
+            .with(json!({
+                "decision": decision.word(),
+                "receipt": receipt.as_ref().map(|receipt| receipt.number),
+                "source": who.source,
+                "turn": turn.id.to_string(),
+                "turn_key": turn.key,
+            }));
+        audit::record(tx, here, &entry)?;
         Ok(receipt)
     })
 }

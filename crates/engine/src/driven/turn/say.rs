@@ -440,7 +440,7 @@ fn mine(open: OpenTurn, hold: Hold, turn_key: &str) -> Result<OpenTurn, TurnErro
     Ok(open)
 }
 
-fn not_open(session: SessionId, turn_key: &str, open: &str) -> TurnError {
+pub(super) fn not_open(session: SessionId, turn_key: &str, open: &str) -> TurnError {
     TurnError::NotOpen {
         session,
         key: turn_key.to_owned(),

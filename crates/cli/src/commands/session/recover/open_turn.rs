@@ -5,7 +5,7 @@ use siglum_domain::observation::{Body, Fact};
 use siglum_domain::tail::Tail;
 use siglum_domain::{AgentName, SessionId, Timestamp};
 use siglum_engine::driven::turn::{self, Held};
-use siglum_ledger::{SqliteLedger, read};
+use siglum_ledger::{Ledger, read};
 
 use crate::clock;
 use crate::cx::Cx;
@@ -72,7 +72,7 @@ struct WayOut {
 }
 
 /// The turns that are open and not settled, oldest first.
-pub fn open_turns(cx: &Cx, ledger: &mut SqliteLedger) -> Result<Vec<OpenJson>, CommandError> {
+pub fn open_turns(cx: &Cx, ledger: &mut dyn Ledger) -> Result<Vec<OpenJson>, CommandError> {
     let held = turn::held(&*cx.world()?, ledger, TURNS_MOST)?;
     let mut turns = Vec::with_capacity(held.len());
     for held in &held {
