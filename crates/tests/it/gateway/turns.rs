@@ -243,3 +243,97 @@ fn a_command_settles_what_a_gateway_left_on_either_store() {
         own.lease(&session, "next");
     });
 }
+
+#[test]
+fn a_held_turn_is_listed_and_decided_over_http() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let launcher = gateway.launcher();
+        let sides = ["S1", "S2", "S3"].map(|name| left(&gateway, name));
+        let list = || launcher.get("/v1/turns/held").is(200)["items"].clone();
+        until("nobody drives them", || {
+            list().as_array().unwrap().len() == 3
+        });
+        let items = list();
+        for (held, (session, _)) in items.as_array().unwrap().iter().zip(&sides) {
+            assert_eq!(held["session"], session.as_str(), "{items}");
+            assert_eq!(held["key"], "t1", "{items}");
+            assert!(held["since"].is_string(), "{items}");
+            let call = &held["calls"][0];
+            assert_eq!(
+                (&call["call"], &call["tool"]),
+                (&json!("c1"), &json!("deploy"))
+            );
+            assert_eq!(call["input"], "to production", "{items}");
+        }
+        // In pages, each turn once.
+        let first = launcher.get("/v1/turns/held?limit=2").is(200);
+        assert_eq!(first["items"].as_array().unwrap().len(), 2, "{first}");
+        let next = first["next"].as_str().unwrap();
+        let rest = launcher.get(&format!("/v1/turns/held?limit=2&cursor={next}"));
+        let rest = rest.is(200);
+        assert_eq!(rest["items"][0]["session"], sides[2].0.as_str(), "{rest}");
+        assert!(rest.get("next").is_none(), "{rest}");
+        let [(done, own), (failed, _), (dropped, other)] = &sides;
+        own.get("/v1/turns/held").problem(403, "forbidden");
+
+        let path = |session: &str, key: &str| format!("/v1/sessions/{session}/turns/{key}/decide");
+        let decision = |word: &str| json!({ "decision": word });
+        other
+            .post(&path(done, "t1"), &decision("discard"))
+            .problem(403, "forbidden");
+        own.post(&path(done, "t9"), &decision("discard"))
+            .problem(409, "not-open");
+        own.post(&path(done, "t1"), &decision("keep"))
+            .refuses("decision");
+        assert_eq!(list(), items, "nothing was decided");
+        for (client, session, word) in [
+            (own, done, "done"),
+            (&launcher, failed, "failed"),
+            (other, dropped, "discard"),
+        ] {
+            let decided = client.post(&path(session, "t1"), &decision(word)).is(200);
+            assert_eq!(decided["already"], false, "{decided}");
+            assert_eq!(
+                decided["receipt"].is_object(),
+                word != "discard",
+                "{decided}"
+            );
+            client.lease(session, "next");
+        }
+        assert_eq!(list(), json!([]));
+        // Whoever lost the answer asks again; what was kept is not dropped any more.
+        let again = own.post(&path(done, "t1"), &decision("done")).is(200);
+        assert_eq!(again["already"], true, "{again}");
+        own.post(&path(done, "t1"), &decision("discard"))
+            .problem(409, "not-open");
+        let audited = decisions(&gateway);
+        let words: Vec<&Value> = audited.iter().map(|e| &e["body"]["decision"]).collect();
+        assert_eq!(words, ["discard", "failed", "done"], "{audited:?}");
+        for entry in &audited {
+            assert!(entry["actor"].as_str().unwrap().starts_with("token tok_"));
+            assert_eq!(entry["body"]["source"], "api", "{entry}");
+        }
+    });
+}
+
+#[test]
+fn the_turn_of_a_driver_that_lives_is_not_decided() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("S1"));
+        let (session, own) = (id(&created), gateway.client(&secret(&created)));
+        let (epoch, head) = own.lease(&session, "lives");
+        let events = json!({ "epoch": epoch, "expected_head": head, "events": [
+            { "type": "prompt", "key": "t1.p", "text": "Ship it." },
+            { "type": "tool_call", "call": "c1", "tool": "deploy", "input": "to production" },
+        ] });
+        let turn = format!("/v1/sessions/{session}/turns/t1");
+        own.post(&format!("{turn}/open"), &events).is(200);
+        let listed = gateway.launcher().get("/v1/turns/held").is(200);
+        assert_eq!(listed["items"], json!([]));
+        let decision = json!({ "decision": "discard" });
+        own.post(&format!("{turn}/decide"), &decision)
+            .problem(409, "leased");
+    });
+}

@@ -81,6 +81,22 @@ pub struct Held {
     pub driver: Option<(String, Timestamp)>,
 }
 
+impl Held {
+    /// How the calls without a result began, in their order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<&Observation> {
+        let Tail::Unanswered(events) = &self.tail else {
+            return Vec::new();
+        };
+        let began = |event: &String| {
+            self.observations
+                .iter()
+                .find(|o| o.event == *event && matches!(o.fact, Fact::ToolStarted { .. }))
+        };
+        events.iter().filter_map(began).collect()
+    }
+}
+
 /// Settles what a driver that died left in a session. Done twice it does nothing more.
 ///
 /// # Errors
@@ -357,24 +373,87 @@ pub fn held(
     let mut all = Vec::new();
     for turn in read(ledger, |tx| tx.open_turns(limit))? {
         all.push(read(ledger, |tx| {
-            let rows = tx.pending(turn.session)?;
-            let entries = rows.iter().map(|row| row.entry(0, turn.id));
-            let events: Vec<Observation> = entries.flatten().map(|e| e.observation).collect();
-            let at = tx.clock(here.now())?;
-            let lease = tx.lease(turn.session)?.filter(|l| l.expires_at > at);
-            let living = lease.filter(|lease| {
-                let process = Holder::read(&lease.holder).process;
-                process.as_ref().and_then(|p| (here.alive)(p)) != Some(false)
-            });
-            Ok(Held {
-                turn: turn.clone(),
-                tail: tail(&events),
-                observations: events,
-                driver: living.map(|l| (Holder::read(&l.holder).name, l.expires_at)),
-            })
+            let driver = driver(here, tx, turn.session)?;
+            look(tx, turn.clone(), driver)
         })?);
     }
     Ok(all)
+}
+
+/// The turns that wait for a person, by session from the one after `after` on: nobody drives them, and a call has no
+/// result. Whether one was found before, so that it is marked, is all the same.
+///
+/// # Errors
+/// Those of the store.
+pub fn waiting(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    after: Option<SessionId>,
+    limit: usize,
+) -> Result<Vec<Held>, TurnError> {
+    let mut open = read(ledger, |tx| tx.open_turns(usize::MAX))?;
+    open.retain(|turn| after.is_none_or(|after| turn.session > after));
+    open.sort_by_key(|turn| turn.session);
+    let mut found = Vec::new();
+    for turn in open {
+        if found.len() >= limit {
+            break;
+        }
+        found.extend(read(ledger, |tx| waits(here, tx, turn.session))?);
+    }
+    Ok(found)
+}
+
+/// The turn of a session that waits for a person. For transactions that only read: one that writes would lock the turn
+/// and the lease in another order than drivers do.
+///
+/// # Errors
+/// Those of the store.
+pub fn waits(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+) -> Result<Option<Held>, LedgerError> {
+    let Some(turn) = tx.open_turn(session)? else {
+        return Ok(None);
+    };
+    if driver(here, tx, session)?.is_some() {
+        return Ok(None);
+    }
+    let held = look(tx, turn, None)?;
+    Ok(matches!(held.tail, Tail::Unanswered(_)).then_some(held))
+}
+
+/// What was said in an open turn.
+fn look(
+    tx: &mut dyn Transaction,
+    turn: OpenTurn,
+    driver: Option<(String, Timestamp)>,
+) -> Result<Held, LedgerError> {
+    let rows = tx.pending(turn.session)?;
+    let entries = rows.iter().map(|row| row.entry(0, turn.id));
+    let observations: Vec<Observation> = entries.flatten().map(|e| e.observation).collect();
+    Ok(Held {
+        tail: tail(&observations),
+        turn,
+        observations,
+        driver,
+    })
+}
+
+/// Who drives a session, and until when unless the lease is prolonged.
+fn driver(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+) -> Result<Option<(String, Timestamp)>, LedgerError> {
+    let at = tx.clock(here.now())?;
+    let lease = tx.lease(session)?.filter(|l| l.expires_at > at);
+    let living = lease.filter(|lease| {
+        let process = Holder::read(&lease.holder).process;
+        process.as_ref().and_then(|p| (here.alive)(p)) != Some(false)
+    });
+    Ok(living.map(|l| (Holder::read(&l.holder).name, l.expires_at)))
 }
 
 /// Settles all turns that nobody drives any more. Gives how many were settled or newly held.

@@ -430,8 +430,8 @@ fn opened(tx: &mut dyn Transaction, hold: Hold, turn_key: &str) -> Result<OpenTu
 
 fn mine(open: OpenTurn, hold: Hold, turn_key: &str) -> Result<OpenTurn, TurnError> {
     if let Some(why) = open.held {
-        let session = hold.session;
-        return Err(TurnError::Held { session, why });
+        let (session, turn) = (hold.session, open.key);
+        return Err(TurnError::Held { session, turn, why });
     }
     if open.key != turn_key {
         let other = format!("`{}` is", open.key);
