@@ -275,6 +275,28 @@ fn a_held_turn_is_listed_and_decided_over_http() {
         assert_eq!(rest["items"][0]["session"], sides[2].0.as_str(), "{rest}");
         assert!(rest.get("next").is_none(), "{rest}");
         let [(done, own), (failed, _), (dropped, other)] = &sides;
+        // Its session says so, too, and whoever wants to go on is told which turn it is and what to do.
+        for client in [own, &launcher] {
+            let shown = client.get(&format!("/v1/sessions/{done}")).is(200);
+            let held = &shown["held"];
+            assert_eq!(
+                (&held["key"], &held["since"]),
+                (&json!("t1"), &items[0]["since"])
+            );
+            assert_eq!(held["calls"][0]["tool"], "deploy", "{shown}");
+            assert!(held["calls"][0].get("input").is_none(), "{shown}");
+        }
+        let all = launcher.get("/v1/sessions").is(200);
+        let mut listed = all["items"].as_array().unwrap().iter();
+        assert!(listed.all(|shown| shown["held"]["key"] == "t1"), "{all}");
+        let lease = json!({ "holder": "tests", "nonce": "next", "term_ms": 60_000 });
+        let refused = own.post(&format!("/v1/sessions/{done}/lease"), &lease);
+        let refused = refused.problem(409, "held");
+        let way = format!("`POST /v1/sessions/{done}/turns/t1/decide`");
+        assert!(
+            refused["detail"].as_str().unwrap().contains(&way),
+            "{refused}"
+        );
         own.get("/v1/turns/held").problem(403, "forbidden");
 
         let path = |session: &str, key: &str| format!("/v1/sessions/{session}/turns/{key}/decide");
@@ -302,6 +324,8 @@ fn a_held_turn_is_listed_and_decided_over_http() {
             client.lease(session, "next");
         }
         assert_eq!(list(), json!([]));
+        let shown = own.get(&format!("/v1/sessions/{done}")).is(200);
+        assert!(shown.get("held").is_none(), "{shown}");
         // Whoever lost the answer asks again; what was kept is not dropped any more.
         let again = own.post(&path(done, "t1"), &decision("done")).is(200);
         assert_eq!(again["already"], true, "{again}");
