@@ -361,3 +361,28 @@ fn the_turn_of_a_driver_that_lives_is_not_decided() {
             .problem(409, "leased");
     });
 }
+
+#[test]
+fn what_the_operator_decided_beforehand_is_done_with_each_held_turn() {
+    each_store(|store| {
+        for (how, kept) in [("keep", true), ("discard", false)] {
+            let mut gateway = Gateway::with(store, &["--held", how], &[]);
+            let sides = [format!("{how}-1"), format!("{how}-2")].map(|name| left(&gateway, &name));
+            let launcher = gateway.launcher();
+            for (session, own) in &sides {
+                until("it is settled", || {
+                    let path = format!("/v1/audit?action=turn.decided&session={session}");
+                    let audited = launcher.get(&path).is(200);
+                    audited["items"].as_array().unwrap().len() == 1
+                });
+                let entry = &decisions(&gateway)[0];
+                assert_eq!(entry["actor"], "siglum", "{entry}");
+                assert_eq!(entry["body"]["source"], "policy", "{entry}");
+                let receipt = own.get(&format!("/v1/sessions/{session}/turns/t1"));
+                assert_eq!(receipt.status, if kept { 200 } else { 404 }, "{how}");
+                own.lease(session, "next");
+            }
+            gateway.stop();
+        }
+    });
+}
