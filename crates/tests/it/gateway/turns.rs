@@ -244,27 +244,35 @@ fn a_command_settles_what_a_gateway_left_on_either_store() {
     });
 }
 
+/// What waits for a decision.
+fn held(gateway: &Gateway) -> Vec<Value> {
+    let listed = gateway.launcher().get("/v1/turns/held").is(200);
+    listed["items"].as_array().unwrap().clone()
+}
+
+/// Sessions that wait for a decision.
+fn holding<const N: usize>(gateway: &Gateway, names: [&str; N]) -> [(String, Client); N] {
+    let sides = names.map(|name| left(gateway, name));
+    until("nobody drives them", || held(gateway).len() == N);
+    sides
+}
+
 #[test]
-fn a_held_turn_is_listed_and_decided_over_http() {
+fn a_held_turn_is_in_a_list_in_its_session_and_in_the_refusal() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();
-        let sides = ["S1", "S2", "S3"].map(|name| left(&gateway, name));
-        let list = || launcher.get("/v1/turns/held").is(200)["items"].clone();
-        until("nobody drives them", || {
-            list().as_array().unwrap().len() == 3
-        });
-        let items = list();
-        for (held, (session, _)) in items.as_array().unwrap().iter().zip(&sides) {
-            assert_eq!(held["session"], session.as_str(), "{items}");
-            assert_eq!(held["key"], "t1", "{items}");
-            assert!(held["since"].is_string(), "{items}");
+        let sides = holding(&gateway, ["S1", "S2", "S3"]);
+        let items = held(&gateway);
+        for (held, (session, _)) in items.iter().zip(&sides) {
+            assert_eq!(held["session"], session.as_str(), "{held}");
+            assert_eq!(held["key"], "t1", "{held}");
             let call = &held["calls"][0];
             assert_eq!(
                 (&call["call"], &call["tool"]),
                 (&json!("c1"), &json!("deploy"))
             );
-            assert_eq!(call["input"], "to production", "{items}");
+            assert_eq!(call["input"], "to production", "{held}");
         }
         // In pages, each turn once.
         let first = launcher.get("/v1/turns/held?limit=2").is(200);
@@ -272,12 +280,13 @@ fn a_held_turn_is_listed_and_decided_over_http() {
         let next = first["next"].as_str().unwrap();
         let rest = launcher.get(&format!("/v1/turns/held?limit=2&cursor={next}"));
         let rest = rest.is(200);
-        assert_eq!(rest["items"][0]["session"], sides[2].0.as_str(), "{rest}");
+        assert_eq!(rest["items"], json!([items[2]]), "{rest}");
         assert!(rest.get("next").is_none(), "{rest}");
-        let [(done, own), (failed, _), (dropped, other)] = &sides;
+        let (session, own) = &sides[0];
+        own.get("/v1/turns/held").problem(403, "forbidden");
         // Its session says so, too, and whoever wants to go on is told which turn it is and what to do.
         for client in [own, &launcher] {
-            let shown = client.get(&format!("/v1/sessions/{done}")).is(200);
+            let shown = client.get(&format!("/v1/sessions/{session}")).is(200);
             let held = &shown["held"];
             assert_eq!(
                 (&held["key"], &held["since"]),
@@ -290,15 +299,24 @@ fn a_held_turn_is_listed_and_decided_over_http() {
         let mut listed = all["items"].as_array().unwrap().iter();
         assert!(listed.all(|shown| shown["held"]["key"] == "t1"), "{all}");
         let lease = json!({ "holder": "tests", "nonce": "next", "term_ms": 60_000 });
-        let refused = own.post(&format!("/v1/sessions/{done}/lease"), &lease);
+        let refused = own.post(&format!("/v1/sessions/{session}/lease"), &lease);
         let refused = refused.problem(409, "held");
-        let way = format!("`POST /v1/sessions/{done}/turns/t1/decide`");
+        let way = format!("`POST /v1/sessions/{session}/turns/t1/decide`");
         assert!(
             refused["detail"].as_str().unwrap().contains(&way),
             "{refused}"
         );
-        own.get("/v1/turns/held").problem(403, "forbidden");
+    });
+}
 
+#[test]
+fn a_held_turn_is_decided_over_http_by_whoever_may_and_by_its_key() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let launcher = gateway.launcher();
+        let sides = holding(&gateway, ["S1", "S2", "S3"]);
+        let items = held(&gateway);
+        let [(done, own), (failed, _), (dropped, other)] = &sides;
         let path = |session: &str, key: &str| format!("/v1/sessions/{session}/turns/{key}/decide");
         let decision = |word: &str| json!({ "decision": word });
         other
@@ -306,9 +324,9 @@ fn a_held_turn_is_listed_and_decided_over_http() {
             .problem(403, "forbidden");
         own.post(&path(done, "t9"), &decision("discard"))
             .problem(409, "not-open");
-        own.post(&path(done, "t1"), &decision("keep"))
+        own.post(&path(done, "t1"), &decision("perhaps"))
             .refuses("decision");
-        assert_eq!(list(), items, "nothing was decided");
+        assert_eq!(held(&gateway), items, "nothing was decided");
         for (client, session, word) in [
             (own, done, "done"),
             (&launcher, failed, "failed"),
@@ -323,7 +341,7 @@ fn a_held_turn_is_listed_and_decided_over_http() {
             );
             client.lease(session, "next");
         }
-        assert_eq!(list(), json!([]));
+        assert!(held(&gateway).is_empty());
         let shown = own.get(&format!("/v1/sessions/{done}")).is(200);
         assert!(shown.get("held").is_none(), "{shown}");
         // Whoever lost the answer asks again; what was kept is not dropped any more.
@@ -354,8 +372,7 @@ fn the_turn_of_a_driver_that_lives_is_not_decided() {
         ] });
         let turn = format!("/v1/sessions/{session}/turns/t1");
         own.post(&format!("{turn}/open"), &events).is(200);
-        let listed = gateway.launcher().get("/v1/turns/held").is(200);
-        assert_eq!(listed["items"], json!([]));
+        assert!(held(&gateway).is_empty());
         let decision = json!({ "decision": "discard" });
         own.post(&format!("{turn}/decide"), &decision)
             .problem(409, "leased");
