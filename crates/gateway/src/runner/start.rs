@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use super::drive::Drive;
 use super::{committed_run, diverged, keys};
 use crate::app::App;
+use crate::ledgers::seeing;
 use crate::problem::Problem;
 use crate::runs::agent::{Agent, AgentError, Opening};
 use crate::runs::plan::{self, Plan, Way};
@@ -128,11 +129,7 @@ impl Beginning {
             process: app.ledgers().is_file().then(siglum_platform::own).flatten(),
         };
         let leased = app.ledgers().write(&tenant, move |here, ledger| {
-            let here = siglum_engine::Here {
-                alive: &siglum_platform::alive,
-                ..*here
-            };
-            turn::lease(&here, ledger, session, &holder, TERM)
+            turn::lease(&seeing(here), ledger, session, &holder, TERM)
         });
         let leased = leased.await??;
         let hold = leased.hold;
