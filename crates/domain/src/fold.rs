@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::grammar::Oid;
 use crate::id::{ObservationId, TurnId};
 use crate::observation::{
-    Body, Fact, FileVersion, Observation, Outcome, Recovery, Role, Side, Tokens, ToolClass,
+    Body, Fact, FileVersion, Observation, Outcome, Recovery, Role, Side, Source, Tokens, ToolClass,
 };
 use crate::time::Timestamp;
 
@@ -232,16 +232,18 @@ fn title(turns: &[TurnView]) -> Option<String> {
 /// The state after the latest fact that says something of it. A session that ended and goes on is
 /// resumed; facts of the same moment count in the order start, prompt, stop, end.
 fn state(sorted: &[&Entry]) -> SessionState {
-    let rank = |fact: &Fact| match fact {
+    let worked = last_work(sorted);
+    let rank = |o: &Observation| match &o.fact {
         Fact::SessionStarted { .. } => Some(0),
         Fact::Prompt { .. } | Fact::ToolStarted { .. } => Some(1),
-        Fact::Stopped { .. } | Fact::Recovered { .. } => Some(2),
+        Fact::Stopped { .. } => is_stop(o, worked).then_some(2),
+        Fact::Recovered { .. } => Some(2),
         Fact::SessionEnded { .. } => Some(3),
         _ => None,
     };
     let speaking = sorted
         .iter()
-        .filter_map(|e| Some((e.observation.at, rank(&e.observation.fact)?, e)));
+        .filter_map(|e| Some((e.observation.at, rank(&e.observation)?, e)));
     let Some((at, _, entry)) =
         speaking.max_by_key(|(at, rank, e)| (*at, *rank, e.observation.key.as_str()))
     else {
@@ -270,6 +272,7 @@ fn turn(id: Option<TurnId>, entries: &[&Entry], joined: &usage::Joined) -> TurnV
     let mut messages: BTreeMap<&str, MessageView> = BTreeMap::new();
     let mut compactions: BTreeSet<&str> = BTreeSet::new();
     view.opened = entries.first().map(|e| e.observation.at);
+    view.stopped = stopped(entries);
     for entry in entries {
         let o = &entry.observation;
         match &o.fact {
@@ -278,11 +281,10 @@ fn turn(id: Option<TurnId>, entries: &[&Entry], joined: &usage::Joined) -> TurnV
                 merge_body(&mut view.prompt, text);
                 view.opened = view.opened.min(Some(o.at));
             }
-            Fact::Stopped { last_message, .. } if o.subagent.is_none() => {
-                view.stopped = view.stopped.max(Some(o.at));
-                if last_message.is_some() {
-                    view.last_message.clone_from(last_message);
-                }
+            Fact::Stopped { last_message, .. }
+                if o.subagent.is_none() && last_message.is_some() =>
+            {
+                view.last_message.clone_from(last_message);
             }
             Fact::Recovered { how } => view.recovered = Some(*how),
             Fact::ToolStarted { .. }
@@ -323,6 +325,38 @@ fn turn(id: Option<TurnId>, entries: &[&Entry], joined: &usage::Joined) -> TurnV
         view.last_message = last.and_then(|m| m.parts.last().cloned());
     }
     view
+}
+
+/// When a turn last came to its stop.
+fn stopped(entries: &[&Entry]) -> Option<Timestamp> {
+    let worked = last_work(entries);
+    let own = entries.iter().map(|e| &e.observation);
+    let stops = own.filter(|o| o.subagent.is_none() && is_stop(o, worked));
+    stops.map(|o| o.at).max()
+}
+
+/// A transcript tells of a stop by how an answer ends, and the agent may go on all the same, as where a hook refused it:
+/// it is one where the transcript tells of no work behind it.
+fn is_stop(o: &Observation, worked: Option<Timestamp>) -> bool {
+    let stands = o.source != Source::Transcript || worked.is_none_or(|at| at <= o.at);
+    stands && matches!(o.fact, Fact::Stopped { .. })
+}
+
+/// When the agent itself last did anything that a transcript tells of.
+fn last_work(entries: &[&Entry]) -> Option<Timestamp> {
+    let works = |o: &&Observation| match &o.fact {
+        Fact::ToolStarted { .. } => true,
+        // What a message cost may be told behind it.
+        Fact::Message {
+            role: Role::Assistant,
+            text,
+            ..
+        } => text.text() != Some(""),
+        _ => false,
+    };
+    let all = entries.iter().map(|e| &e.observation);
+    let own = all.filter(|o| o.source == Source::Transcript && o.subagent.is_none());
+    own.filter(works).map(|o| o.at).max()
 }
 
 /// Text that is here wins over text that is elsewhere, which wins over text that was only measured, and that over none

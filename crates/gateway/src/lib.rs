@@ -36,6 +36,7 @@ mod shared_schemas;
 mod shares;
 mod stream;
 mod telemetry;
+mod undecided;
 mod unknown_name;
 mod wire;
 

@@ -24,6 +24,7 @@ use crate::ledgers::{Ledgers, Unavailable};
 use crate::router::router;
 use crate::settings::Settings;
 use crate::settings::Store;
+use crate::undecided;
 
 /// How long to wait after the system had no room for a connection.
 const NO_ROOM: Duration = Duration::from_millis(50);
@@ -82,6 +83,9 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         }
         if !matches!(settings.store, Store::File(..)) {
             tokio::spawn(fold(app.clone()));
+        }
+        if let Some(decision) = settings.held {
+            tokio::spawn(undecided::settle(app.clone(), decision));
         }
         accept_all(&app, listener, stop_signal()).await;
         Ok(())

@@ -81,6 +81,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(turns::open))
         .routes(routes!(turns::append))
         .routes(routes!(turns::abort))
+        .routes(routes!(held_turns::list))
+        .routes(routes!(held_turns::decide))
         .routes(routes!(heartbeats::list, heartbeats::put))
         .routes(routes!(heartbeats::show, heartbeats::remove))
         .routes(routes!(heartbeats::ticks))
@@ -276,6 +278,7 @@ mod tests {
             "commit",
             "compact",
             "create",
+            "decide",
             "delete",
             "detach",
             "end",

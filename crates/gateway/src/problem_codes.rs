@@ -20,6 +20,7 @@ pub(crate) const CODES: &[(&str, u16)] = &[
     ("ahead", 409),
     ("ambiguous", 409),
     ("archived", 409),
+    ("cancelled", 409),
     ("cannot-resume", 409),
     ("conflict", 409),
     ("context-ended", 409),

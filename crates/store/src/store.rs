@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use siglum_domain::{ConversationId, SessionId, TurnId};
-use siglum_engine::driven::turn::{self, Decision, Held, NewSession, Page, Recovered, TurnError};
+use siglum_engine::driven::turn::{
+    self, Decider, Decision, Held, NewSession, Page, Recovered, TurnError,
+};
 use siglum_engine::share::project::Sink;
 use siglum_engine::worker::Slice;
 use siglum_ledger::{Lag, Ledger, SessionFilter, SessionListing, SessionRecord, read};
@@ -235,7 +237,12 @@ impl Store {
         decision: Decision,
         by: &str,
     ) -> Result<Option<Receipt>, TurnError> {
-        let receipt = self.with(|ledger| turn::decide(&here(), ledger, session, decision, by))?;
+        let who = Decider {
+            turn: None,
+            by,
+            source: "api",
+        };
+        let receipt = self.with(|ledger| turn::decide(&here(), ledger, session, decision, who))?;
         self.committed();
         Ok(receipt)
     }

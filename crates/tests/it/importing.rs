@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use siglum_ledger::SqliteLedger;
 
-use super::harness::{Repo, World, until, until_within};
+use super::harness::{OtlpSink, Repo, World, until, until_within};
 
 /// Where Claude Code keeps the transcripts of a repository.
 fn project(world: &World) -> PathBuf {
@@ -39,7 +39,7 @@ fn lines(repo: &Repo<'_>, native: &str, sidechain: Option<&str>) -> String {
     let prompt = json!({ "role": "user", "content": format!("Please do the work of {native}.") });
     let answer = json!({
         "id": format!("msg_{native}_{}", sidechain.unwrap_or("own")), "role": "assistant", "model": "claude-haiku-4-5",
-        "content": [{ "type": "text", "text": "Done." }],
+        "content": [{ "type": "text", "text": "Done." }], "stop_reason": "end_turn",
         "usage": { "input_tokens": 7, "output_tokens": 3, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0 },
     });
     format!("{}\n{}\n", line("user", prompt), line("assistant", answer))
@@ -108,6 +108,32 @@ fn a_transcript_that_was_cut_is_imported_once() {
     fs::write(&path, format!("{whole}{next}\n")).unwrap();
     let rest = world.json(&repo.dir, &["import"]);
     assert_eq!(rest["bytes"], next.len() + 1, "{rest}");
+}
+
+#[test]
+fn a_turn_that_was_imported_comes_to_its_stop() {
+    let world = World::new();
+    let repo = world.repo();
+    let sink = OtlpSink::start();
+    let since = now(&repo);
+    let (url, since) = (sink.url.as_str(), since.as_str());
+    repo.siglum(&["otel", "add", "sink", url, "--since", since])
+        .ok();
+    let path = project(&world).join("told.jsonl");
+    fs::write(path, lines(&repo, "told", None)).unwrap();
+    repo.siglum(&["import"]).ok();
+    let turns = || {
+        let mut spans = sink.spans();
+        spans.retain(|s| s["name"] == "invoke_agent claude-code");
+        spans
+    };
+    until("the turn is told", || {
+        repo.siglum(&["worker", "--once"]).ok();
+        !turns().is_empty()
+    });
+    for turn in turns() {
+        assert_eq!(turn["status"]["code"], 1, "{turn}");
+    }
 }
 
 fn set_age(path: &Path, seconds: u64) {

@@ -72,7 +72,13 @@ fn what_knows_the_own_ledger_alone_is_refused_where_a_server_is_named() {
         let is_elsewhere = ELSEWHERE.contains(&name.as_str());
         assert_ne!(is_refused, is_elsewhere, "{name} has a row in one list");
     }
-    for command in ["token list", "audit list", "pipeline list", "context list"] {
+    for command in [
+        "token list",
+        "audit list",
+        "pipeline list",
+        "context list",
+        "session recover",
+    ] {
         let words: Vec<&str> = command.split(' ').collect();
         let ran = repo.siglum(&words);
         assert_eq!(ran.code, Some(1), "it asks the server: {command}: {ran:?}");

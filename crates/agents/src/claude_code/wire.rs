@@ -108,7 +108,13 @@ fields! {
 }
 
 fields! {
-    Message { id: "id", model: "model", content: "content", usage: "usage" }
+    Message {
+        id: "id",
+        model: "model",
+        content: "content",
+        usage: "usage",
+        stop_reason: "stop_reason",
+    }
 }
 
 fields! {

@@ -150,6 +150,8 @@ impl Command {
             Self::Status(_) => WorksOn::OwnLedger("status"),
             #[cfg(feature = "gateway")]
             Self::Mcp(_) => WorksOn::OwnLedger("mcp"),
+            // What gateways left open is in their store; the rest of the verbs know what hooks recorded here.
+            Self::Session(commands::session::Command::Recover(_)) => WorksOn::NamedStore,
             Self::Session(_) => WorksOn::OwnLedger("session"),
             Self::Checkpoint(_) => WorksOn::OwnLedger("checkpoint"),
             Self::Link(_) => WorksOn::OwnLedger("link"),

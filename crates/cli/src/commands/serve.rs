@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use siglum_domain::AgentName;
 use siglum_domain::context::Policy;
+use siglum_engine::driven::turn::Decision;
 use siglum_gateway::HeartbeatSettings;
 use siglum_gateway::{Limits, Origin, RunAgent, RunSettings, ServeError, Settings, Store, Written};
 
@@ -64,6 +65,30 @@ pub struct Args {
     /// Allow CORS requests from this origin, such as http://localhost:5173
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<Origin>,
+    /// What to do with a turn whose driver died during a tool call, so that nobody knows whether the call was executed
+    #[arg(long, value_name = "HOW", default_value = "ask")]
+    held: HeldTurns,
+}
+
+/// What becomes of a turn whose driver died during a tool call
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum HeldTurns {
+    /// Wait for a decision, over HTTP or by `siglum session recover`
+    Ask,
+    /// Keep the turn, with calls without a result marked as failed
+    Keep,
+    /// Discard the turn and all of its content
+    Discard,
+}
+
+impl HeldTurns {
+    const fn decision(self) -> Option<Decision> {
+        match self {
+            Self::Ask => None,
+            Self::Keep => Some(Decision::Failed),
+            Self::Discard => Some(Decision::Discard),
+        }
+    }
 }
 
 /// The JSON form of the answer.
@@ -99,6 +124,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             by: format!("the configuration of {}", crate::gateway::host()),
             log: Some(cx.home.heartbeats()),
         },
+        held: args.held.decision(),
         origins: args.allow_origin.clone(),
     };
     let ready = |address: SocketAddr| {

@@ -42,6 +42,8 @@ actions! {
     SessionRefused = "session.refused";
     SessionEnded = "session.ended";
     SessionArchived = "session.archived";
+    /// Somebody decided what becomes of a turn that its driver left with calls without a result.
+    TurnDecided = "turn.decided";
     /// What is stored of a session was erased.
     SessionForgotten = "session.forgotten";
     /// What a batch had erased of a session was sent again by its home.

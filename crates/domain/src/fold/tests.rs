@@ -263,6 +263,59 @@ fn the_last_words_are_those_of_the_stop_or_else_of_the_last_message() {
     assert_eq!(last(&day(Some("bye"))), Some(body("bye")));
 }
 
+#[test]
+fn a_stop_that_a_transcript_tells_is_none_where_the_agent_went_on() {
+    let stop = || Fact::Stopped {
+        last_message: None,
+        background: Vec::new(),
+    };
+    let shell = || Fact::ToolStarted {
+        tool: "Bash".into(),
+        class: ToolClass::Shell,
+        input: body("ls"),
+        path: None,
+    };
+    let told = |mut entry: Entry| {
+        entry.observation.source = Source::Transcript;
+        entry
+    };
+    let asked = entry(
+        1,
+        1,
+        Some(1),
+        &event::prompt("p"),
+        Fact::Prompt {
+            text: body("Do it"),
+            synthetic: false,
+        },
+    );
+    let said = told(entry(2, 2, Some(1), &event::message("m"), reply(1)));
+    let by_transcript = told(entry(3, 2, Some(1), &event::stop("p"), stop()));
+    let by_hook = entry(4, 3, Some(1), &event::stop("p"), stop());
+    let more = told(entry(5, 4, Some(1), &event::tool("t"), shell()));
+    let mut inner = told(entry(6, 5, Some(1), &event::tool("u"), shell()));
+    inner.observation.subagent = Some("a".to_owned());
+    let check = |entries: &[&Entry], stopped: Option<i64>| {
+        let entries: Vec<Entry> = entries.iter().map(|e| (*e).clone()).collect();
+        let view = session(&entries);
+        assert_eq!(
+            view.turns[0].stopped,
+            stopped.map(Timestamp::from_seconds),
+            "{entries:?}"
+        );
+        view.state.word()
+    };
+    assert_eq!(check(&[&asked, &said], None), "working");
+    assert_eq!(check(&[&asked, &said, &by_transcript], Some(2)), "waiting");
+    let both = [&asked, &said, &by_transcript, &by_hook];
+    assert_eq!(check(&both, Some(3)), "waiting");
+    let on = [&asked, &said, &by_transcript, &more];
+    assert_eq!(check(&on, None), "working");
+    // What a sub-agent does is no work of the turn's own.
+    check(&[&asked, &by_transcript, &inner], Some(2));
+    check(&[&asked, &by_hook, &more], Some(3));
+}
+
 /// Telemetry knows that there was a prompt, a hook what it said.
 #[test]
 fn a_prompt_without_text_hides_none() {

@@ -90,6 +90,8 @@ pub(crate) fn shell_calls(
                     call.ended = Some(ended);
                 }
             }
+            // It may be told when calls of a later turn run.
+            Fact::Stopped { .. } if observation.source == Source::Transcript => {}
             Fact::Stopped { .. } | Fact::SessionEnded { .. } => {
                 let open = calls.iter_mut().filter(|c| c.ended.is_none());
                 open.for_each(|c| c.ended = Some(observation.at));

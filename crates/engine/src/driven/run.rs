@@ -4,6 +4,7 @@
 //! name is decided when the agent has told its own: until then nobody outside hears of the session.
 
 use serde_json::json;
+use siglum_domain::digest::Hasher;
 use siglum_domain::fold::Entry;
 use siglum_domain::link::Link;
 use siglum_domain::observation::{Fact, Observation, Source, event};
@@ -12,8 +13,9 @@ use siglum_domain::{
     AgentName, ConversationId, InteractionId, NativeId, SessionId, Timestamp, TurnId,
 };
 use siglum_ledger::{
-    Durability, InteractionRecord, Launch, Ledger, LedgerError, Mode, RunRecord, SessionOrigin,
-    SessionRecord, Settlement, Statement, Transaction, read, write,
+    Durability, InteractionRecord, Joined, Launch, Ledger, LedgerError, Mode, RequestRecord,
+    RunRecord, SessionOrigin, SessionRecord, Settlement, Statement, Transaction, attempt, read,
+    write,
 };
 
 pub use siglum_agents::{
@@ -21,7 +23,7 @@ pub use siglum_agents::{
 };
 
 use crate::Here;
-use crate::driven::turn::{self, TurnError};
+use crate::driven::turn::{self, Hold, Opened, TurnError};
 use crate::identity::audit;
 use crate::identity::links::{self, Change};
 use crate::identity::{FirstLinks, NewSession, open_session};
@@ -253,6 +255,82 @@ pub fn named(
             rule: format!("the native id `{native}` belongs to another session: {known}"),
         }),
     }
+}
+
+/// What is asked of a session under a key. The same is done once; something else under the same key is refused for as long
+/// as the request is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRequest {
+    pub session: SessionId,
+    /// The key of the turn.
+    pub key: String,
+    /// A digest of what is asked.
+    pub content: String,
+}
+
+impl RunRequest {
+    fn name(&self) -> String {
+        format!("message:{}:{}", self.session, self.key)
+    }
+
+    /// What is stored of the content: nobody who reads a copy of the ledger without its key can guess at short messages.
+    fn stored(&self, secret: &[u8; 32]) -> String {
+        let mut hasher = Hasher::keyed(secret);
+        hasher.field(self.content.as_bytes());
+        hasher.hex()
+    }
+
+    fn is_other(&self, tx: &mut dyn Transaction, stored: &str) -> Result<bool, LedgerError> {
+        let known = tx.request(&self.name())?;
+        Ok(known.is_some_and(|known| known.content != stored))
+    }
+}
+
+/// Whether something else was asked under the key of a request, as far as that is still known.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn is_key_of_another(
+    ledger: &mut dyn Ledger,
+    request: &RunRequest,
+) -> Result<bool, LedgerError> {
+    let stored = request.stored(&ledger.key());
+    read(ledger, |tx| request.is_other(tx, &stored))
+}
+
+/// Opens the turn of a run, and notes in the same transaction what was asked under its key. Gives nothing, and writes
+/// nothing, where something else was.
+///
+/// # Errors
+/// As [`turn::open`].
+pub fn open(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    hold: Hold,
+    expected: u64,
+    request: &RunRequest,
+    observations: &[Observation],
+) -> Result<Option<Opened>, TurnError> {
+    let (home, secret) = (ledger.id(), ledger.key());
+    let stored = request.stored(&secret);
+    attempt(ledger, Durability::Process, |tx| {
+        if request.is_other(tx, &stored)? {
+            return Ok(None);
+        }
+        let key = &request.key;
+        let mut joined = Joined::new(tx, home, secret);
+        let opened = turn::open(here, &mut joined, hold, expected, key, observations)?;
+        // A turn that was committed long ago may be another request's: of what was swept nothing is known again.
+        if let Opened::Turn(turn) = &opened {
+            tx.put_request(&RequestRecord {
+                key: request.name(),
+                content: stored.clone(),
+                outcome: turn.id.to_string(),
+                at: here.now(),
+            })?;
+        }
+        Ok(Some(opened))
+    })
 }
 
 /// Notes a run, as it begins and as it ends.

@@ -3,7 +3,7 @@
 //! Hooks run side by side, and one may wait in the spool while another does not.
 
 use siglum_domain::intake::AgentMatter;
-use siglum_domain::observation::{Fact, Observation, Side};
+use siglum_domain::observation::{Fact, Observation, Side, Source};
 use siglum_domain::{IdSource, SessionId};
 use siglum_ledger::{LedgerError, Transaction};
 
@@ -98,6 +98,8 @@ pub(crate) fn is_over(
     let from = record.head.saturating_sub(LOOK_BACK);
     let ends = |o: &Observation| match &o.fact {
         Fact::ToolEnded { .. } => o.event == start.event,
+        // What a transcript takes for a stop may have been none.
+        Fact::Stopped { .. } if o.source == Source::Transcript => false,
         Fact::Stopped { .. } | Fact::SessionEnded { .. } => o.at > start.at,
         _ => false,
     };

@@ -66,7 +66,10 @@ pub(crate) fn append(
             class: ToolClass::Shell,
             ..
         } => tx.end_call(session, &observation.event)?,
-        Fact::Stopped { .. } => tx.end_calls(session)?,
+        // A transcript is read when the agent may work on its next turn.
+        Fact::Stopped { .. } if observation.source != Source::Transcript => {
+            tx.end_calls(session)?;
+        }
         Fact::Traced { parent } => unassigned::note_trace(tx, &parent.trace, session, at)?,
         Fact::SessionEnded { .. } if !began_again(tx, session, observation.at)? => {
             end(tx, ids, session, identity.repository, observation.at)?;
@@ -138,6 +141,11 @@ fn turn_of(
         (None, Fact::Prompt { .. }) => tx
             .turn(session, &observation.key, TurnId::mint(ids), observation.at)
             .map(Some),
+        // Where the transcript does not name the turn that stopped, one that began since is not it.
+        (None, Fact::Stopped { .. }) if observation.source == Source::Transcript => {
+            let last = tx.last_turn(session)?;
+            Ok(last.filter(|t| t.opened_at <= observation.at).map(|t| t.id))
+        }
         (None, _) => Ok(tx.last_turn(session)?.map(|t| t.id)),
     }
 }

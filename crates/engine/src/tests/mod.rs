@@ -20,5 +20,6 @@ mod seal;
 mod selection;
 mod spool;
 pub(crate) mod stage;
+mod stops;
 mod sweep;
 mod unnamed;

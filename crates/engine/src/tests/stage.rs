@@ -15,7 +15,7 @@ use siglum_gitstore::ObjectStore;
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{
     LedgerError, RepositoryRecord, SessionListing, SessionRecord, Spool, SqliteLedger, Transaction,
-    read,
+    TranscriptRecord, read,
 };
 use uuid::Uuid;
 
@@ -109,6 +109,29 @@ impl Stage {
             Delivered::Session(session) => session,
             other => panic!("not a session: {other:?}"),
         }
+    }
+
+    /// Reads a transcript of Claude Code to its end.
+    pub(crate) fn read_transcript(&mut self, session: SessionId, id: &str, text: &str) {
+        let path = self.dir.path().join(format!("{id}.jsonl"));
+        std::fs::write(&path, text).unwrap();
+        let record = TranscriptRecord {
+            stream: id.to_owned(),
+            agent: agent(),
+            session,
+            native: native(id),
+            path: path.to_string_lossy().into_owned(),
+            subagent: None,
+            file: String::new(),
+            read_to: 0,
+            tail: String::new(),
+            turn: None,
+            own: false,
+        };
+        let spec = siglum_agents::find("claude-code").unwrap();
+        self.play(|world, ledger| {
+            crate::record::transcript::read_on(world, ledger, spec, &record, None).unwrap();
+        });
     }
 
     pub(crate) fn slice(&mut self) {
@@ -286,6 +309,23 @@ pub(crate) fn stopped(turn: &str, seconds: i64) -> Observation {
         Some(turn),
         fact,
     )
+}
+
+/// A prompt and the answer one second later, with which the turn is over, as a transcript of Claude Code has them.
+pub(crate) fn transcript_of(id: &str, turn: &str, seconds: i64) -> String {
+    let line = |kind: &str, seconds: i64, message: serde_json::Value| {
+        let line = serde_json::json!({
+            "type": kind, "uuid": format!("{kind}-{turn}"), "timestamp": at(seconds).to_string(),
+            "sessionId": id, "promptId": turn, "message": message,
+        });
+        format!("{line}\n")
+    };
+    let asked = serde_json::json!({ "role": "user", "content": format!("Do {turn}") });
+    let answer = serde_json::json!({
+        "id": format!("msg-{turn}"), "role": "assistant", "model": "claude-opus-5-5",
+        "content": [{ "type": "text", "text": "Done." }], "stop_reason": "end_turn",
+    });
+    line("user", seconds, asked) + &line("assistant", seconds + 1, answer)
 }
 
 pub(crate) fn call(id: &str, turn: &str, seconds: i64, class: ToolClass) -> Observation {

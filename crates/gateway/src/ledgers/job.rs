@@ -20,6 +20,14 @@ pub(crate) fn here() -> Here<'static> {
     }
 }
 
+/// The same, where it tells whether a driver lives whose process was on this machine.
+pub(crate) fn seeing<'a>(here: &Here<'a>) -> Here<'a> {
+    Here {
+        alive: &siglum_platform::alive,
+        ..*here
+    }
+}
+
 /// Work of one request.
 pub(super) struct Job {
     /// Whose ledger. A file has one tenant.

@@ -12,5 +12,6 @@ mod server;
 mod store;
 mod unavailable;
 
+pub(crate) use job::seeing;
 pub(crate) use store::Ledgers;
 pub(crate) use unavailable::Unavailable;

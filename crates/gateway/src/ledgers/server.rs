@@ -21,6 +21,9 @@ const THREADS: usize = 16;
 /// Tenants that one thread keeps a connection for.
 const TENANTS: usize = 4;
 
+/// Lists tenants of a server.
+type List = fn(&PostgresSettings) -> Result<Vec<Tenant>, LedgerError>;
+
 /// The threads of a server. They end when this is let go and all jobs are done.
 pub(super) struct Server {
     jobs: SyncSender<Job>,
@@ -48,12 +51,21 @@ impl Server {
 
     /// The tenants that have heartbeats.
     pub(super) async fn beating(&self) -> BTreeSet<Tenant> {
+        self.tenants("heartbeats", PostgresLedger::beating).await
+    }
+
+    /// The tenants that have turns open.
+    pub(super) async fn driving(&self) -> BTreeSet<Tenant> {
+        self.tenants("open turns", PostgresLedger::driving).await
+    }
+
+    async fn tenants(&self, what: &str, list: List) -> BTreeSet<Tenant> {
         let settings = PostgresSettings::new(&self.url, Ledgers::local());
-        let listed = tokio::task::spawn_blocking(move || PostgresLedger::beating(&settings));
+        let listed = tokio::task::spawn_blocking(move || list(&settings));
         match listed.await {
             Ok(Ok(tenants)) => tenants.into_iter().collect(),
             Ok(Err(error)) => {
-                tracing::warn!("cannot list the tenants with heartbeats: {error}");
+                tracing::warn!("cannot list the tenants with {what}: {error}");
                 BTreeSet::new()
             }
             Err(_) => BTreeSet::new(),

@@ -107,6 +107,15 @@ impl Ledgers {
         }
     }
 
+    /// The tenants that have turns open.
+    pub(crate) async fn driving(&self) -> BTreeSet<Tenant> {
+        match self.0.as_ref() {
+            Threads::File(_) => BTreeSet::from([Self::local()]),
+            #[cfg(feature = "postgres")]
+            Threads::Server(server) => server.driving().await,
+        }
+    }
+
     /// Whether the store is a file of this machine.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.0.as_ref(), Threads::File(_))

@@ -86,6 +86,13 @@ impl From<TurnError> for Problem {
             TurnError::Ledger(error) => return error.into(),
             TurnError::NoSession(_) => Self::not_found(detail),
             TurnError::Invalid { field, rule } => Self::invalid(field, rule),
+            TurnError::Held { session, turn, why } => Self::conflict(
+                code,
+                format!(
+                    "turn `{turn}` of session {session} waits for a decision: {why}; decide with \
+                     `POST /v1/sessions/{session}/turns/{turn}/decide` or `siglum session recover`"
+                ),
+            ),
             _ => Self::conflict(code, detail),
         };
         problem.with_fate(fate)

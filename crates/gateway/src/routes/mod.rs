@@ -8,6 +8,7 @@ pub(crate) mod cost;
 pub(crate) mod creation;
 pub(crate) mod health;
 pub(crate) mod heartbeats;
+pub(crate) mod held_turns;
 pub(crate) mod interactions;
 pub(crate) mod links;
 pub(crate) mod log;

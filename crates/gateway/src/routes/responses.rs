@@ -1,7 +1,8 @@
 //! Answers that several routes give.
 
 use siglum_domain::{RepositoryId, SessionId};
-use siglum_engine::driven::remote;
+use siglum_engine::Here;
+use siglum_engine::driven::{remote, turn};
 use siglum_ledger::{
     CheckpointRecord, LedgerError, SessionFilter, SessionListing, SessionRecord, Summary,
     Transaction,
@@ -19,6 +20,17 @@ pub(super) fn session(
     };
     let listing = listing(tx, record)?;
     sessions(tx, &[listing]).map(|mut found| found.pop())
+}
+
+/// The same with the turn that waits for a decision. For transactions that only read, as [`turn::waits`] is.
+pub(super) fn shown_session(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    id: SessionId,
+) -> Result<Option<Session>, LedgerError> {
+    let held = turn::waits(here, tx, id)?;
+    let found = session(tx, id)?;
+    Ok(found.map(|found| found.holding(held.as_ref())))
 }
 
 /// A session with what it amounts to.
@@ -60,6 +72,20 @@ pub(super) fn sessions(
             repositories.extend(repository_name(tx, id)?);
         }
         items.push(Session::new(listing, &statements, repositories));
+    }
+    Ok(items)
+}
+
+/// The same with the turns that wait for a decision. For transactions that only read, as [`turn::waits`] is.
+pub(super) fn shown_sessions(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    listings: &[SessionListing],
+) -> Result<Vec<Session>, LedgerError> {
+    let mut items = Vec::with_capacity(listings.len());
+    for (listing, item) in listings.iter().zip(sessions(tx, listings)?) {
+        let held = turn::waits(here, tx, listing.record.id)?;
+        items.push(item.holding(held.as_ref()));
     }
     Ok(items)
 }

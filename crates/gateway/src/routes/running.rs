@@ -106,6 +106,8 @@ pub(crate) async fn stream(
 }
 
 /// Cancel the active run of a session; its work so far is kept and marked as cancelled
+///
+/// A run whose agent is still starting ends without a turn; whoever requested it gets the problem `cancelled`.
 #[utoipa::path(post, path = "/v1/sessions/{session}/messages/cancel", tag = "messages", operation_id = "cancelMessages",
     security(("launcher" = []), ("session" = [])),
     params(
@@ -124,8 +126,10 @@ pub(crate) async fn cancel(
     let cancelled = app
         .runs()
         .cancel(&caller.tenant, session.id, &caller.by())?;
-    let run = cancelled.started().into();
-    Ok(Json(CancelledRun { run }))
+    Ok(Json(CancelledRun {
+        session: session.id.to_string(),
+        run: cancelled.map(|running| running.started().into()),
+    }))
 }
 
 /// List the messages of a session's committed turns

@@ -16,6 +16,7 @@ use crate::admission::Launcher;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
+use crate::ledgers::seeing;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::Query;
@@ -68,7 +69,7 @@ pub(crate) async fn list(
         ..SessionFilter::default()
     };
     query.end()?;
-    let listed = app.ledgers().read(&caller.tenant, move |_, ledger| {
+    let listed = app.ledgers().read(&caller.tenant, move |here, ledger| {
         read(ledger, |tx| {
             let mut filter = filter.clone();
             if let Some(name) = &repository {
@@ -79,7 +80,7 @@ pub(crate) async fn list(
                 filter.repositories = vec![known.id];
             }
             let found = tx.sessions(&filter)?;
-            responses::sessions(tx, &found)
+            responses::shown_sessions(&seeing(here), tx, &found)
         })
     });
     let mut sessions = listed.await??;
@@ -119,8 +120,10 @@ pub(crate) async fn show(
 ) -> Result<Json<Session>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
-    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
-        read(ledger, |tx| responses::session(tx, session))
+    let found = app.ledgers().read(&caller.tenant, move |here, ledger| {
+        read(ledger, |tx| {
+            responses::shown_session(&seeing(here), tx, session)
+        })
     });
     let found = found.await??;
     found

@@ -43,7 +43,7 @@ fn text(field: &str, text: &str) -> Result<String, Problem> {
 }
 
 /// The session of a path, if the caller may act for it.
-fn session_id(app: &App, caller: &Caller, path: &Path) -> Result<SessionId, Problem> {
+pub(super) fn session_id(app: &App, caller: &Caller, path: &Path) -> Result<SessionId, Problem> {
     let session = path.session()?;
     caller.for_session(app, session)?;
     Ok(session)

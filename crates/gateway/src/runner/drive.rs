@@ -1,5 +1,6 @@
 //! A run goes on: what the agent says is written down and told, what others say to it is heard, and it comes to its end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -39,8 +40,8 @@ pub(super) struct Drive {
     pub(super) app: App,
     pub(super) ask: Ask,
     pub(super) blocks: Vec<String>,
-    pub(super) slot: std::sync::Arc<Slot>,
-    pub(super) place: Place,
+    pub(super) slot: Arc<Slot>,
+    pub(super) place: Arc<Place>,
     pub(super) running: Running,
     pub(super) agent: Agent,
     pub(super) scribe: Scribe,
@@ -529,7 +530,7 @@ impl Drive {
             ..
         } = self;
         release(&app, &ask.tenant, hold).await;
-        slot.set_active(None);
+        slot.clear();
         agent.cost_now(scribe.cost_now());
         if keep {
             let warm = app.runs().settings().warm;

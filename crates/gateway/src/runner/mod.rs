@@ -7,6 +7,7 @@
 //! Which programs are started, and where they may work, is the operator's word alone
 //! ([`RunSettings`](crate::settings::RunSettings)); a request names an agent and no program.
 
+mod cancelling;
 mod committed_run;
 mod diverged;
 mod drive;

@@ -7,34 +7,34 @@ use siglum_domain::context::Keys;
 use siglum_domain::observation::Observation;
 use siglum_domain::trace::{SpanId, TraceId, TraceParent};
 use siglum_domain::{NativeId, SessionId, Tenant, TurnId};
-use siglum_engine::driven::run::{self, Kept, RunSession, Wanted, Which};
+use siglum_engine::driven::run::{self, Kept, RunRequest, RunSession, Wanted, Which};
 use siglum_engine::driven::turn::{self, Event, Hold, Holder, Leased, Opened, TurnError};
 use siglum_ledger::{Launch, LaunchEnd, RunEnd, RunRecord};
 use siglum_platform::clock::Ids;
 use tokio::sync::mpsc;
 
+use super::cancelling::unless_cancelled;
 use super::drive::Drive;
 use super::{committed_run, diverged, keys};
 use crate::app::App;
+use crate::ledgers::seeing;
 use crate::problem::Problem;
 use crate::runs::agent::{Agent, AgentError, Opening};
 use crate::runs::plan::{self, Plan, Way};
 use crate::runs::scribe::Scribe;
 use crate::runs::{
-    Active, Admitted, Ask, IfBusy, Log, NameSource, Owned, Place, Resume, Running, Slot, Started,
-    Target, Under, process,
+    Admitted, Ask, Control, IfBusy, Log, NameSource, Owned, Place, Resume, Running, Slot, Started,
+    Target, Under, key_reused, process,
 };
 
 /// For how long the lease of a session is taken, from each renewal on.
 pub(super) const TERM: Duration = Duration::from_secs(30);
-/// Things that somebody outside says to a run and that it did not hear yet.
-const CONTROLS: usize = 16;
 
 /// Begins a run. Gives it once its conversation has its name and its turn is open.
 ///
 /// # Errors
-/// Where the agent may not be run here or cannot be started, where another run of the session goes on, and those of the
-/// store. Nothing was told to the agent then.
+/// Where the agent may not be run here or cannot be started, where another run of the session goes on, where the key is
+/// that of something else, where somebody cancels it, and those of the store. Nothing was told to the agent then.
 pub(crate) async fn start(app: &App, ask: Ask) -> Result<Running, Problem> {
     let plan = Plan::new(app.runs().settings(), &ask)?;
     if *app.stopping().borrow() {
@@ -47,28 +47,40 @@ pub(crate) async fn start(app: &App, ask: Ask) -> Result<Running, Problem> {
 }
 
 async fn admit(app: App, ask: Ask, plan: Plan) -> Result<Running, Problem> {
+    let content = ask.content();
     let given = keys::before(&app, &ask, &plan).await?;
     let (keys, session) = given.unzip();
-    let found = find(&app, &ask, &plan, session).await?;
+    let known = session.map(|session| request_of(&ask, session, &content));
+    let found = find(&app, &ask, &plan, known).await?;
+    let request = request_of(&ask, found.session, &content);
     let slot = app.runs().slot(&ask.tenant, found.session);
-    match app.runs().admit(&slot, &ask).await? {
+    match app.runs().admit(&slot, &ask, &content).await? {
         Admitted::Same(running) => Ok(running),
         // It may have waited long.
-        Admitted::Mine(_) if *app.stopping().borrow() => Err(Problem::stopping()),
-        Admitted::Mine(place) => {
+        Admitted::Mine(..) if *app.stopping().borrow() => Err(Problem::stopping()),
+        Admitted::Mine(place, controls) => {
             let beginning = Beginning {
                 app,
                 ask,
+                request,
                 plan,
                 found,
                 keys,
                 slot,
-                place,
+                place: Arc::new(place),
                 native: None,
                 replay: None,
             };
-            beginning.lease().await
+            beginning.lease(controls).await
         }
+    }
+}
+
+fn request_of(ask: &Ask, session: SessionId, content: &str) -> RunRequest {
+    RunRequest {
+        session,
+        key: ask.key.to_string(),
+        content: content.to_owned(),
     }
 }
 
@@ -77,10 +89,10 @@ async fn find(
     app: &App,
     ask: &Ask,
     plan: &Plan,
-    known: Option<SessionId>,
+    known: Option<RunRequest>,
 ) -> Result<RunSession, Problem> {
-    let which = match (known, &ask.session) {
-        (Some(session), _) => Which::Session(session),
+    let which = match (&known, &ask.session) {
+        (Some(known), _) => Which::Session(known.session),
         (None, Target::Session(session)) => Which::Session(*session),
         (None, Target::Named(conversation, _)) => Which::Named(conversation.clone()),
         (None, Target::Unnamed) => Which::Unnamed,
@@ -92,22 +104,31 @@ async fn find(
         links: ask.links.clone(),
         by: ask.by.clone(),
     };
+    let key = ask.key.clone();
     let found = app.ledgers().write(&ask.tenant, move |here, ledger| {
-        run::find(here, ledger, &wanted)
+        // Before anything is attached to the session.
+        if let Some(known) = &known
+            && run::is_key_of_another(ledger, known)?
+        {
+            return Err(key_reused(&key));
+        }
+        Ok::<_, Problem>(run::find(here, ledger, &wanted)?)
     });
-    Ok(found.await??)
+    found.await?
 }
 
 /// A run that has its place.
 struct Beginning {
     app: App,
     ask: Ask,
+    /// The same as the ledger keeps it.
+    request: RunRequest,
     plan: Plan,
     found: RunSession,
     /// Both keys, unless nobody named the conversation.
     keys: Option<Keys>,
     slot: Arc<Slot>,
-    place: Place,
+    place: Arc<Place>,
     /// The agent's own session that it goes on with.
     native: Option<NativeId>,
     /// What the agent is told in the place of the messages alone, since its own session diverged.
@@ -120,7 +141,7 @@ impl Beginning {
     }
 
     /// Takes the lease; where the rest fails, it is given back.
-    async fn lease(self) -> Result<Running, Problem> {
+    async fn lease(self, controls: mpsc::Receiver<Control>) -> Result<Running, Problem> {
         let (app, tenant, session) = (self.app.clone(), self.ask.tenant.clone(), self.session());
         let holder = Holder {
             name: "a run of siglum serve".to_owned(),
@@ -128,31 +149,35 @@ impl Beginning {
             process: app.ledgers().is_file().then(siglum_platform::own).flatten(),
         };
         let leased = app.ledgers().write(&tenant, move |here, ledger| {
-            let here = siglum_engine::Here {
-                alive: &siglum_platform::alive,
-                ..*here
-            };
-            turn::lease(&here, ledger, session, &holder, TERM)
+            turn::lease(&seeing(here), ledger, session, &holder, TERM)
         });
         let leased = leased.await??;
         let hold = leased.hold;
-        match self.under(leased).await {
+        // Whoever waits for the place must not come before the lease is given back.
+        let place = Arc::clone(&self.place);
+        match self.under(leased, controls).await {
             Ok(running) => Ok(running),
             Err(problem) => {
                 release(&app, &tenant, hold).await;
+                drop(place);
                 Err(problem)
             }
         }
     }
 
     /// Settles what a driver that died left, and goes on where the same was not done before.
-    async fn under(mut self, leased: Leased) -> Result<Running, Problem> {
-        let (session, key) = (self.session(), self.ask.key.to_string());
+    async fn under(
+        mut self,
+        leased: Leased,
+        mut controls: mpsc::Receiver<Control>,
+    ) -> Result<Running, Problem> {
+        let session = self.session();
         let (hold, head, open) = (leased.hold, leased.committed, leased.open);
         let settled = self.app.ledgers().write(&self.ask.tenant, {
-            let key = key.clone();
+            let request = self.request.clone();
             move |here, ledger| {
-                let left = open.as_ref().filter(|left| left.key != key);
+                let key = &request.key;
+                let left = open.as_ref().filter(|left| left.key != *key);
                 let head = match left {
                     Some(left) => {
                         let lost = Event::other(&format!("{}.lost", left.id), "run.lost");
@@ -164,10 +189,15 @@ impl Beginning {
                     None => head,
                 };
                 lose(ledger, session, here.now())?;
-                Ok::<_, TurnError>((head, turn::receipt(ledger, session, &key)?))
+                let is_reused = run::is_key_of_another(ledger, &request)?;
+                let before = turn::receipt(ledger, session, key)?;
+                Ok::<_, TurnError>((head, is_reused, before))
             }
         });
-        let (head, before) = settled.await??;
+        let (head, is_reused, before) = settled.await??;
+        if is_reused {
+            return Err(key_reused(&self.ask.key));
+        }
         if let Some(receipt) = before {
             let past =
                 committed_run::committed_run(&self.app, &self.ask, session, &receipt).await?;
@@ -175,15 +205,14 @@ impl Beginning {
             return Ok(past);
         }
         self.go_on().await?;
-        let agent = self.agent().await;
-        let agent = match agent {
+        let agent = match self.agent(&mut controls).await {
             Ok(agent) => agent,
             Err(error) => {
                 self.not_started().await;
                 return Err(problem(&error));
             }
         };
-        self.open(agent, hold, head).await
+        self.open(agent, hold, head, controls).await
     }
 
     /// Finds what the agent goes on with: its own session, unless that has more than is committed. Then it begins another
@@ -230,21 +259,22 @@ impl Beginning {
     }
 
     /// The agent with the native session that the run goes on with.
-    async fn agent(&mut self) -> Result<Agent, AgentError> {
+    async fn agent(&mut self, controls: &mut mpsc::Receiver<Control>) -> Result<Agent, AgentError> {
         let native = self.native.clone();
         let cwd = self.plan.cwd.to_string_lossy().into_owned();
         if let Some(mut warm) = self.slot.warm() {
             let has = native.is_some() && warm.native() == native.as_ref();
             if has && warm.lives() && !self.runs_once() {
-                warm.again(&self.opening(native.as_ref(), &cwd)).await?;
+                let opening = self.opening(native.as_ref(), &cwd);
+                unless_cancelled(controls, warm.again(&opening)).await?;
                 return Ok(warm);
             }
             drop(warm);
             self.over(LaunchEnd::Completed).await;
         }
         let opening = self.opening(native.as_ref(), &cwd);
-        let mut agent = self.launch(&opening).await?;
-        agent.open(&opening).await?;
+        let mut agent = self.launch(&opening, controls).await?;
+        unless_cancelled(controls, agent.open(&opening)).await?;
         Ok(agent)
     }
 
@@ -260,7 +290,11 @@ impl Beginning {
     }
 
     /// Starts the process, which hooks find the session by.
-    async fn launch(&self, opening: &Opening<'_>) -> Result<Agent, AgentError> {
+    async fn launch(
+        &self,
+        opening: &Opening<'_>,
+        controls: &mut mpsc::Receiver<Control>,
+    ) -> Result<Agent, AgentError> {
         let session = self.session();
         let not = |text: String| AgentError::new("agent-not-started", text);
         let handing = self.app.runs().settings().handing.clone();
@@ -301,7 +335,8 @@ impl Beginning {
             variables,
             over: handed.over,
         };
-        let agent = Agent::start(start, self.plan.way).await?;
+        // What is written is not broken off: nobody would know what became of it.
+        let agent = unless_cancelled(controls, Agent::start(start, self.plan.way)).await?;
         if let Some(process) = siglum_platform::process(agent.pid()) {
             let bound = self
                 .app
@@ -318,7 +353,13 @@ impl Beginning {
     }
 
     /// Opens the turn, and lets the run go.
-    async fn open(self, agent: Agent, hold: Hold, head: u64) -> Result<Running, Problem> {
+    async fn open(
+        self,
+        agent: Agent,
+        hold: Hold,
+        head: u64,
+        controls: mpsc::Receiver<Control>,
+    ) -> Result<Running, Problem> {
         let native = agent.native().cloned();
         let native = native.ok_or_else(Problem::internal)?;
         let (session, id) = (self.session(), native.clone());
@@ -357,27 +398,27 @@ impl Beginning {
             diverged: self.replay.is_some(),
             at: turn.opened_at,
         };
-        self.go(agent, hold, head, started).await
+        self.go(agent, hold, head, started, controls).await
     }
 
     async fn first_words(&self, hold: Hold, head: u64) -> Result<Opened, Problem> {
-        let (key, traced) = (self.ask.key.to_string(), self.ask.traced);
+        let (request, traced) = (self.request.clone(), self.ask.traced);
         let text = self.plan.blocks.join("\n\n");
-        let mark = format!("{}.diverged", prompt_key(&key));
+        let mark = format!("{}.diverged", prompt_key(&request.key));
         let diverged = self.replay.is_some();
         let diverged = diverged.then(|| Event::other(&mark, diverged::NAME));
         let opened = self
             .app
             .ledgers()
             .write(&self.ask.tenant, move |here, ledger| {
-                let now = here.now();
+                let (now, key) = (here.now(), &request.key);
                 let mut observations: Vec<Observation> = Vec::new();
-                observations.extend(traced.map(|parent| Event::traced(&key, parent).observed(now)));
+                observations.extend(traced.map(|parent| Event::traced(key, parent).observed(now)));
                 observations.extend(diverged.clone().map(|event| event.observed(now)));
-                observations.push(Event::prompt(&prompt_key(&key), &text).observed(now));
-                turn::open(here, ledger, hold, head, &key, &observations)
+                observations.push(Event::prompt(&prompt_key(key), &text).observed(now));
+                run::open(here, ledger, hold, head, &request, &observations)
             });
-        Ok(opened.await??)
+        opened.await??.ok_or_else(|| key_reused(&self.ask.key))
     }
 
     async fn go(
@@ -386,6 +427,7 @@ impl Beginning {
         hold: Hold,
         head: u64,
         started: Started,
+        controls: mpsc::Receiver<Control>,
     ) -> Result<Running, Problem> {
         let record = RunRecord {
             turn: started.turn,
@@ -404,7 +446,6 @@ impl Beginning {
             .ledgers()
             .write(&self.ask.tenant, move |_, ledger| run::note(ledger, &noted));
         noted.await??;
-        let (control, controls) = mpsc::channel(CONTROLS);
         let log = Log::new();
         log.push(crate::runs::RunEvent::Started(started.clone()));
         let running = Running {
@@ -413,12 +454,8 @@ impl Beginning {
             by: self.ask.by.clone(),
             log,
         };
-        self.slot.set_active(Some(Active {
-            running: running.clone(),
-            key: self.ask.key.clone(),
-            control,
-            since: running.started.at,
-        }));
+        // A cancel that came while this was written waits in the same place as later ones.
+        self.slot.begun(&running);
         let keep = !self.runs_once();
         let drive = Drive {
             scribe: scribe(&self.plan, &running, &agent),
@@ -536,6 +573,7 @@ pub(super) async fn process_over(app: &App, tenant: &Tenant, session: SessionId,
 
 fn problem(error: &AgentError) -> Problem {
     match error.code {
+        "cancelled" => Problem::conflict("cancelled", error.text.clone()),
         "cannot-resume" => Problem::conflict("cannot-resume", error.text.clone()),
         "invalid-model" => Problem::invalid("model", error.text.clone()),
         code => Problem::agent(code, error.text.clone()),

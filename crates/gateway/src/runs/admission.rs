@@ -1,19 +1,22 @@
-//! The runs of this gateway: which go on, who waits, and which agents are kept for the next message.
+//! The runs of this gateway: which start and go on, who waits, and which agents are kept for the next message.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use siglum_domain::{InteractionId, SessionId, Tenant, Timestamp, TurnKey};
+use siglum_platform::clock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::agent::Agent;
-use super::{Ask, IfBusy, Running};
+use super::{Ask, IfBusy, Running, key_reused};
 use crate::problem::Problem;
 use crate::settings::RunSettings;
 
 /// Messages that wait for one session.
 const WAITING_MOST: usize = 32;
+/// Things that somebody outside says to a run and that it did not hear yet.
+const CONTROLS: usize = 16;
 
 /// The runs of this gateway, by tenant and session.
 pub(crate) struct Runs {
@@ -35,18 +38,36 @@ pub(crate) struct Slot {
 
 #[derive(Default)]
 struct State {
-    active: Option<Active>,
+    placed: Option<Placed>,
     warm: Option<(u64, Agent)>,
     parked: u64,
 }
 
-/// A run that goes on.
+/// A run that has the place of its session.
 #[derive(Clone)]
+struct Placed {
+    key: TurnKey,
+    /// A digest of what is asked.
+    content: String,
+    by: String,
+    since: Timestamp,
+    /// What is said here while its agent starts waits for it.
+    control: mpsc::Sender<Control>,
+    /// Nothing while its agent starts.
+    running: Option<Running>,
+}
+
+impl Placed {
+    fn cancel(&self, by: &str) {
+        // One that is full of these was cancelled by another one.
+        let _ = self.control.try_send(Control::Cancel(by.to_owned()));
+    }
+}
+
+/// A run that goes on.
 pub(crate) struct Active {
     pub(crate) running: Running,
-    pub(crate) key: TurnKey,
     pub(crate) control: mpsc::Sender<Control>,
-    pub(crate) since: Timestamp,
 }
 
 /// What a run is told from outside.
@@ -62,14 +83,22 @@ pub(crate) enum Control {
 
 /// Whoever has it runs the session here; the other one is a place among all runs.
 pub(crate) struct Place {
+    slot: Arc<Slot>,
     _session: OwnedSemaphorePermit,
     _all: OwnedSemaphorePermit,
 }
 
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Before the next one has the place, which the permits are let go for behind this.
+        self.slot.clear();
+    }
+}
+
 /// What comes of asking for a place.
 pub(crate) enum Admitted {
-    /// It is this one's turn.
-    Mine(Place),
+    /// It is this one's turn, and it hears here what is said to it.
+    Mine(Place, mpsc::Receiver<Control>),
     /// The same ask is being answered.
     Same(Running),
 }
@@ -110,7 +139,8 @@ impl Runs {
         self.active(tenant, session).map(|active| active.running)
     }
 
-    /// Cancels the run of a session that goes on here; what it did is committed, and marked. Gives it.
+    /// Cancels the run of a session that starts or goes on here; what it did is committed, and marked. Gives it, unless
+    /// it starts.
     ///
     /// # Errors
     /// Where none goes on here.
@@ -119,16 +149,16 @@ impl Runs {
         tenant: &Tenant,
         session: SessionId,
         by: &str,
-    ) -> Result<Running, Problem> {
+    ) -> Result<Option<Running>, Problem> {
         let none = || {
             Problem::not_found(format!(
                 "session {session} has no active run on this gateway"
             ))
         };
-        let active = self.active(tenant, session).ok_or_else(none)?;
-        // One that is full of these was cancelled by another one.
-        let _ = active.control.try_send(Control::Cancel(by.to_owned()));
-        Ok(active.running)
+        let slot = self.slots().get(&(tenant.clone(), session)).cloned();
+        let placed = slot.and_then(|slot| slot.placed()).ok_or_else(none)?;
+        placed.cancel(by);
+        Ok(placed.running)
     }
 
     /// Lets go of agents that wait for another message, and waits until no run goes on.
@@ -143,13 +173,25 @@ impl Runs {
         }
     }
 
-    /// Waits for a place for this ask.
-    pub(crate) async fn admit(&self, slot: &Arc<Slot>, ask: &Ask) -> Result<Admitted, Problem> {
-        if let Some(active) = slot.active()
-            && active.key == ask.key
-        {
-            return Ok(Admitted::Same(active.running));
+    /// Waits for a place for this ask, with a digest of what it asks for.
+    pub(crate) async fn admit(
+        &self,
+        slot: &Arc<Slot>,
+        ask: &Ask,
+        content: &str,
+    ) -> Result<Admitted, Problem> {
+        let placed = slot.placed();
+        let same = placed.as_ref().filter(|placed| placed.key == ask.key);
+        if let Some(same) = same {
+            if same.content != content {
+                return Err(key_reused(&ask.key));
+            }
+            if let Some(running) = &same.running {
+                return Ok(Admitted::Same(running.clone()));
+            }
         }
+        // Nobody cancels what is the same: whoever waits for it is answered with it.
+        let other = placed.as_ref().filter(|_| same.is_none());
         let all = Arc::clone(&self.going).try_acquire_owned();
         let all =
             all.map_err(|_| Problem::rate_limited("too many runs are active on this gateway", 5))?;
@@ -160,16 +202,27 @@ impl Runs {
             }
             IfBusy::Queue => slot.wait().await?,
             IfBusy::Steer | IfBusy::Cancel => {
-                if let Some(active) = slot.active() {
-                    let _ = active.control.try_send(Control::Cancel(ask.by.clone()));
+                if let Some(other) = other {
+                    other.cancel(&ask.by);
                 }
                 slot.wait().await?
             }
         };
-        Ok(Admitted::Mine(Place {
+        let (control, controls) = mpsc::channel(CONTROLS);
+        slot.state().placed = Some(Placed {
+            key: ask.key.clone(),
+            content: content.to_owned(),
+            by: ask.by.clone(),
+            since: clock::now(),
+            control,
+            running: None,
+        });
+        let place = Place {
+            slot: Arc::clone(slot),
             _session: session,
             _all: all,
-        }))
+        };
+        Ok(Admitted::Mine(place, controls))
     }
 }
 
@@ -189,16 +242,31 @@ impl Slot {
     fn is_idle(&self) -> bool {
         let state = self.state();
         let is_free = self.gate.available_permits() == 1;
-        is_free && state.active.is_none() && state.warm.is_none()
+        is_free && state.placed.is_none() && state.warm.is_none()
     }
 
-    pub(crate) fn active(&self) -> Option<Active> {
-        self.state().active.clone()
+    fn placed(&self) -> Option<Placed> {
+        self.state().placed.clone()
     }
 
-    /// A run goes on, or none does any more.
-    pub(crate) fn set_active(&self, active: Option<Active>) {
-        self.state().active = active;
+    fn active(&self) -> Option<Active> {
+        let placed = self.placed()?;
+        Some(Active {
+            running: placed.running?,
+            control: placed.control,
+        })
+    }
+
+    /// The run that has the place goes on.
+    pub(crate) fn begun(&self, running: &Running) {
+        if let Some(placed) = &mut self.state().placed {
+            placed.running = Some(running.clone());
+        }
+    }
+
+    /// The run that had the place hears nothing any more.
+    pub(crate) fn clear(&self) {
+        self.state().placed = None;
     }
 
     async fn wait(&self) -> Result<OwnedSemaphorePermit, Problem> {
@@ -214,12 +282,16 @@ impl Slot {
     }
 
     fn busy(&self) -> Problem {
-        let detail = match self.active() {
-            Some(active) => format!(
-                "a run of this session, requested by {}, is active since {}; set `if_busy` to wait or to cancel it",
-                active.running.by(),
-                active.since
-            ),
+        let detail = match self.placed() {
+            Some(placed) => {
+                let (by, state, since) = match &placed.running {
+                    Some(running) => (running.by(), "active", running.started().at),
+                    None => (placed.by.as_str(), "starting", placed.since),
+                };
+                format!(
+                    "a run of this session, requested by {by}, is {state} since {since}; set `if_busy` to wait or to cancel it"
+                )
+            }
             None => {
                 "a run of this session is starting or ending; set `if_busy` to wait or to cancel it"
                     .to_owned()

@@ -18,9 +18,10 @@ pub(crate) mod scribe;
 mod tools;
 mod words;
 
-pub(crate) use admission::{Active, Admitted, Control, Place, Runs, Slot};
+pub(crate) use admission::{Admitted, Control, Place, Runs, Slot};
 pub(crate) use ask::{
     Ask, IfBusy, Owned, Permissions, PromptMessage, Resume, RunLimits, Speaker, Target, Under,
+    key_reused,
 };
 pub(crate) use event::{
     Choice, ChoiceKind, Finished, NOT_COMMITTED, RunError, RunEvent, Started, Status, Usage,

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use siglum_domain::context::Policy;
+use siglum_engine::driven::turn::Decision;
 
 use crate::cors::Origin;
 
@@ -29,6 +30,8 @@ pub struct Settings {
     pub policy: Policy,
     pub heartbeats: HeartbeatSettings,
     pub runs: RunSettings,
+    /// What is decided of a turn whose driver died in the middle of a call; without it, somebody is asked.
+    pub held: Option<Decision>,
     /// Pages of these origins may ask, and no others.
     pub origins: Vec<Origin>,
 }

@@ -311,8 +311,11 @@ const fn class_word(class: ToolClass) -> &'static str {
 /// A run that is being cancelled.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CancelledRun {
-    /// Ids of the run.
-    pub(crate) run: RunIds,
+    /// The session.
+    pub(crate) session: String,
+    /// Ids of the run; absent while its agent is still starting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<RunIds>,
 }
 
 /// A question that an agent asks people.

@@ -6,11 +6,12 @@ use siglum_domain::link::{self, SECRET_RULE};
 use siglum_domain::observation::Tokens;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, Timestamp, TokenId};
+use siglum_engine::driven::turn::Held;
 use siglum_ledger::{LaunchEnd, Mode, SessionListing, SessionOrigin, Statement, StatementRecord};
 use utoipa::ToSchema;
 
 use super::links::{of_both, with_links};
-use super::{Link, LinkInput};
+use super::{HeldTurn, Link, LinkInput};
 use crate::problem::Problem;
 use crate::runs::NameSource;
 
@@ -290,9 +291,18 @@ pub(crate) struct Session {
     tokens: TokenUsage,
     /// Number of commits that have it as committer.
     commits: u64,
+    /// The turn that waits for a decision, without the input of its calls; only in responses to `GET`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<HeldTurn>,
 }
 
 impl Session {
+    /// The same with the turn of it that waits for a decision.
+    pub(crate) fn holding(mut self, held: Option<&Held>) -> Self {
+        self.held = held.map(|held| HeldTurn::from(held).without_input());
+        self
+    }
+
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
@@ -336,6 +346,7 @@ impl Session {
             turns: listing.summary.turns,
             tokens: used.into(),
             commits: listing.commits,
+            held: None,
         }
     }
 }

@@ -69,13 +69,15 @@ impl PostgresLedger {
     /// # Errors
     /// Those of the server.
     pub fn beating(settings: &PostgresSettings) -> Result<Vec<siglum_domain::Tenant>, LedgerError> {
-        let mut link = Link::make(settings)?;
-        let listed = link
-            .client
-            .query("SELECT DISTINCT tenant FROM heartbeats", &[]);
-        let listed = listed.map_err(error::refused)?;
-        let tenant = |row: &postgres::Row| siglum_domain::Tenant::new(row.get::<_, &str>(0)).ok();
-        Ok(listed.iter().filter_map(tenant).collect())
+        tenants(settings, "SELECT DISTINCT tenant FROM heartbeats")
+    }
+
+    /// The tenants that have turns open.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn driving(settings: &PostgresSettings) -> Result<Vec<siglum_domain::Tenant>, LedgerError> {
+        tenants(settings, "SELECT DISTINCT tenant FROM open_turns")
     }
 
     /// A connection on which a transaction was begun. One that turns out to be lost is made anew.
@@ -152,6 +154,17 @@ fn existing(link: &mut Link, settings: &PostgresSettings) -> Result<Own, LedgerE
         let what = format!("the store has no ledger for tenant {}", settings.tenant);
         LedgerError::Unwritable(what.into())
     })
+}
+
+/// The tenants that a statement names.
+fn tenants(
+    settings: &PostgresSettings,
+    sql: &str,
+) -> Result<Vec<siglum_domain::Tenant>, LedgerError> {
+    let mut link = Link::make(settings)?;
+    let listed = link.client.query(sql, &[]).map_err(error::refused)?;
+    let tenant = |row: &postgres::Row| siglum_domain::Tenant::new(row.get::<_, &str>(0)).ok();
+    Ok(listed.iter().filter_map(tenant).collect())
 }
 
 impl Ledger for PostgresLedger {

@@ -180,6 +180,7 @@ impl There {
             "acquireLease" => json!({ "holder": "tests", "nonce": "n", "term_ms": 60_000 }),
             "renewLease" => json!({ "epoch": epoch, "term_ms": 60_000 }),
             "releaseLease" | "abortTurn" => json!({ "epoch": epoch }),
+            "decideTurn" => json!({ "decision": "discard" }),
             "commitTurn" | "openTurn" | "appendToTurn" => turn_body(epoch, head, "t2"),
             "createCheckpoint" => json!({}),
             "recordPipelineEvents" => {

@@ -241,6 +241,21 @@ pub(crate) fn refused(store: &Store) -> (Option<i32>, String) {
     (code, errors.unwrap())
 }
 
+/// The answer of a command on the store that is served.
+#[track_caller]
+pub(crate) fn siglum(store: &Store, args: &[&str]) -> Value {
+    let mut command = store.world.command(World::program());
+    command.args(args).arg("--json");
+    if !store.is_file() {
+        command.env("SIGLUM_STORE", store.address());
+        command.env("SIGLUM_TENANT", tenant(store));
+    }
+    let ran = command.output().unwrap();
+    assert!(ran.status.success(), "{args:?}: {ran:?}");
+    let mut answer: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    answer["data"].take()
+}
+
 /// What is stored, as far as a request that is refused must not change it: rows by table, and the sessions as they are
 /// listed.
 pub(crate) fn stored(store: &Store, gateway: &Gateway) -> (String, Value) {

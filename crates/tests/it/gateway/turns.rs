@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::client::{Client, id, secret, turn_body};
-use super::server::{Gateway, base, each_store};
+use super::server::{Gateway, base, each_store, siglum};
 use crate::harness::until;
 
 #[test]
@@ -189,6 +189,217 @@ fn two_events_of_one_key_in_one_turn_are_refused_and_the_whole_turn_with_them() 
         ] {
             let reply = launcher.post(&format!("{nobody}/{deed}"), &held);
             reply.problem(404, "not-found");
+        }
+    });
+}
+
+/// A session whose driver is gone in the middle of a call, of which nobody knows whether it was done.
+fn left(gateway: &Gateway, name: &str) -> (String, Client) {
+    let created = gateway.launcher().create(&base(name));
+    let (session, own) = (id(&created), gateway.client(&secret(&created)));
+    let lease = json!({ "holder": "tests", "nonce": "gone", "term_ms": 1_000 });
+    let leased = own.post(&format!("/v1/sessions/{session}/lease"), &lease);
+    let leased = leased.is(200);
+    let events = json!({ "epoch": leased["epoch"], "expected_head": leased["head"], "events": [
+        { "type": "prompt", "key": "t1.p", "text": "Ship it." },
+        { "type": "tool_call", "call": "c1", "tool": "deploy", "input": "to production" },
+    ] });
+    let path = format!("/v1/sessions/{session}/turns/t1/open");
+    own.post(&path, &events).is(200);
+    (session, own)
+}
+
+/// The decisions that are in the audit, newest first.
+fn decisions(gateway: &Gateway) -> Vec<Value> {
+    let path = "/v1/audit?action=turn.decided";
+    let audited = gateway.launcher().get(path).is(200);
+    audited["items"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_command_settles_what_a_gateway_left_on_either_store() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let (session, own) = left(&gateway, "S1");
+        until("nobody drives it", || {
+            let open = siglum(store, &["session", "recover"]);
+            open["turns"][0]["held"] == true
+        });
+        let open = siglum(store, &["session", "recover"]);
+        assert_eq!(open["turns"][0]["session"], session.as_str(), "{open}");
+        assert_eq!(open["turns"][0]["calls"][0]["tool"], "deploy", "{open}");
+        let settled = siglum(store, &["session", "recover", &session, "--mark-failed"]);
+        assert_eq!(settled["settled"]["outcome"], "kept", "{settled}");
+        let audited = decisions(&gateway);
+        assert_eq!(audited.len(), 1, "{audited:?}");
+        let entry = &audited[0];
+        assert_eq!(entry["session"], session.as_str(), "{entry}");
+        assert!(!entry["actor"].as_str().unwrap().is_empty(), "{entry}");
+        let body = &entry["body"];
+        assert_eq!(
+            (&body["decision"], &body["source"], &body["turn_key"]),
+            (&json!("failed"), &json!("cli"), &json!("t1"))
+        );
+        own.lease(&session, "next");
+    });
+}
+
+/// What waits for a decision.
+fn held(gateway: &Gateway) -> Vec<Value> {
+    let listed = gateway.launcher().get("/v1/turns/held").is(200);
+    listed["items"].as_array().unwrap().clone()
+}
+
+/// Sessions that wait for a decision.
+fn holding<const N: usize>(gateway: &Gateway, names: [&str; N]) -> [(String, Client); N] {
+    let sides = names.map(|name| left(gateway, name));
+    until("nobody drives them", || held(gateway).len() == N);
+    sides
+}
+
+#[test]
+fn a_held_turn_is_in_a_list_in_its_session_and_in_the_refusal() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let launcher = gateway.launcher();
+        let sides = holding(&gateway, ["S1", "S2", "S3"]);
+        let items = held(&gateway);
+        for (held, (session, _)) in items.iter().zip(&sides) {
+            assert_eq!(held["session"], session.as_str(), "{held}");
+            assert_eq!(held["key"], "t1", "{held}");
+            let call = &held["calls"][0];
+            assert_eq!(
+                (&call["call"], &call["tool"]),
+                (&json!("c1"), &json!("deploy"))
+            );
+            assert_eq!(call["input"], "to production", "{held}");
+        }
+        // In pages, each turn once.
+        let first = launcher.get("/v1/turns/held?limit=2").is(200);
+        assert_eq!(first["items"].as_array().unwrap().len(), 2, "{first}");
+        let next = first["next"].as_str().unwrap();
+        let rest = launcher.get(&format!("/v1/turns/held?limit=2&cursor={next}"));
+        let rest = rest.is(200);
+        assert_eq!(rest["items"], json!([items[2]]), "{rest}");
+        assert!(rest.get("next").is_none(), "{rest}");
+        let (session, own) = &sides[0];
+        own.get("/v1/turns/held").problem(403, "forbidden");
+        // Its session says so, too, and whoever wants to go on is told which turn it is and what to do.
+        for client in [own, &launcher] {
+            let shown = client.get(&format!("/v1/sessions/{session}")).is(200);
+            let held = &shown["held"];
+            assert_eq!(
+                (&held["key"], &held["since"]),
+                (&json!("t1"), &items[0]["since"])
+            );
+            assert_eq!(held["calls"][0]["tool"], "deploy", "{shown}");
+            assert!(held["calls"][0].get("input").is_none(), "{shown}");
+        }
+        let all = launcher.get("/v1/sessions").is(200);
+        let mut listed = all["items"].as_array().unwrap().iter();
+        assert!(listed.all(|shown| shown["held"]["key"] == "t1"), "{all}");
+        let lease = json!({ "holder": "tests", "nonce": "next", "term_ms": 60_000 });
+        let refused = own.post(&format!("/v1/sessions/{session}/lease"), &lease);
+        let refused = refused.problem(409, "held");
+        let way = format!("`POST /v1/sessions/{session}/turns/t1/decide`");
+        assert!(
+            refused["detail"].as_str().unwrap().contains(&way),
+            "{refused}"
+        );
+    });
+}
+
+#[test]
+fn a_held_turn_is_decided_over_http_by_whoever_may_and_by_its_key() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let launcher = gateway.launcher();
+        let sides = holding(&gateway, ["S1", "S2", "S3"]);
+        let items = held(&gateway);
+        let [(done, own), (failed, _), (dropped, other)] = &sides;
+        let path = |session: &str, key: &str| format!("/v1/sessions/{session}/turns/{key}/decide");
+        let decision = |word: &str| json!({ "decision": word });
+        other
+            .post(&path(done, "t1"), &decision("discard"))
+            .problem(403, "forbidden");
+        own.post(&path(done, "t9"), &decision("discard"))
+            .problem(409, "not-open");
+        own.post(&path(done, "t1"), &decision("perhaps"))
+            .refuses("decision");
+        assert_eq!(held(&gateway), items, "nothing was decided");
+        for (client, session, word) in [
+            (own, done, "done"),
+            (&launcher, failed, "failed"),
+            (other, dropped, "discard"),
+        ] {
+            let decided = client.post(&path(session, "t1"), &decision(word)).is(200);
+            assert_eq!(decided["already"], false, "{decided}");
+            assert_eq!(
+                decided["receipt"].is_object(),
+                word != "discard",
+                "{decided}"
+            );
+            client.lease(session, "next");
+        }
+        assert!(held(&gateway).is_empty());
+        let shown = own.get(&format!("/v1/sessions/{done}")).is(200);
+        assert!(shown.get("held").is_none(), "{shown}");
+        // Whoever lost the answer asks again; what was kept is not dropped any more.
+        let again = own.post(&path(done, "t1"), &decision("done")).is(200);
+        assert_eq!(again["already"], true, "{again}");
+        own.post(&path(done, "t1"), &decision("discard"))
+            .problem(409, "not-open");
+        let audited = decisions(&gateway);
+        let words: Vec<&Value> = audited.iter().map(|e| &e["body"]["decision"]).collect();
+        assert_eq!(words, ["discard", "failed", "done"], "{audited:?}");
+        for entry in &audited {
+            assert!(entry["actor"].as_str().unwrap().starts_with("token tok_"));
+            assert_eq!(entry["body"]["source"], "api", "{entry}");
+        }
+    });
+}
+
+#[test]
+fn the_turn_of_a_driver_that_lives_is_not_decided() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let created = gateway.launcher().create(&base("S1"));
+        let (session, own) = (id(&created), gateway.client(&secret(&created)));
+        let (epoch, head) = own.lease(&session, "lives");
+        let events = json!({ "epoch": epoch, "expected_head": head, "events": [
+            { "type": "prompt", "key": "t1.p", "text": "Ship it." },
+            { "type": "tool_call", "call": "c1", "tool": "deploy", "input": "to production" },
+        ] });
+        let turn = format!("/v1/sessions/{session}/turns/t1");
+        own.post(&format!("{turn}/open"), &events).is(200);
+        assert!(held(&gateway).is_empty());
+        let decision = json!({ "decision": "discard" });
+        own.post(&format!("{turn}/decide"), &decision)
+            .problem(409, "leased");
+    });
+}
+
+#[test]
+fn what_the_operator_decided_beforehand_is_done_with_each_held_turn() {
+    each_store(|store| {
+        for (how, kept) in [("keep", true), ("discard", false)] {
+            let mut gateway = Gateway::with(store, &["--held", how], &[]);
+            let sides = [format!("{how}-1"), format!("{how}-2")].map(|name| left(&gateway, &name));
+            let launcher = gateway.launcher();
+            for (session, own) in &sides {
+                until("it is settled", || {
+                    let path = format!("/v1/audit?action=turn.decided&session={session}");
+                    let audited = launcher.get(&path).is(200);
+                    audited["items"].as_array().unwrap().len() == 1
+                });
+                let entry = &decisions(&gateway)[0];
+                assert_eq!(entry["actor"], "siglum", "{entry}");
+                assert_eq!(entry["body"]["source"], "policy", "{entry}");
+                let receipt = own.get(&format!("/v1/sessions/{session}/turns/t1"));
+                assert_eq!(receipt.status, if kept { 200 } else { 404 }, "{how}");
+                own.lease(session, "next");
+            }
+            gateway.stop();
         }
     });
 }

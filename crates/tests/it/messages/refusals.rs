@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::played::{lines, send, serve, to};
+use crate::gateway::client::Client;
 use crate::gateway::server::{Gateway, each_store, on_a_file, stored};
+use crate::harness::until;
 
 fn with(field: &str, value: Value) -> Value {
     let mut body = to(&json!("S1"), "hello");
@@ -148,5 +150,51 @@ fn the_same_key_is_done_once() {
         assert_eq!(again["end"]["text"], first["end"]["text"]);
         let messages = launcher.get("/v1/sessions/S1/messages").is(200);
         assert_eq!(messages["items"].as_array().unwrap().len(), 2);
+    });
+}
+
+#[test]
+fn a_key_is_that_of_one_message_and_of_no_other() {
+    each_store(|store| {
+        let mut gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        let keyed = |script: &str| {
+            let mut body = to(&json!("S1"), script);
+            body["key"] = json!("once");
+            body
+        };
+        let body = keyed("!say begun \n!sleep 60");
+        let mut linked = body.clone();
+        linked["links"] = json!({ "issue_number": 7 });
+        let refuses = |launcher: &Client| {
+            for other in [&keyed("another"), &linked] {
+                let refused = launcher.post("/v1/messages", other);
+                refused.problem(409, "key-reused");
+            }
+        };
+        // Whether somebody waits is nothing that is asked for.
+        let mut again = body.clone();
+        again["if_busy"] = json!("queue");
+        let (first, joined) = std::thread::scope(|scope| {
+            let first = scope.spawn(|| send(&launcher, &body));
+            until("it runs", || {
+                let messages = launcher.get("/v1/sessions/S1/messages");
+                messages.is(200)["running"].is_string()
+            });
+            refuses(&launcher);
+            let joined = scope.spawn(|| send(&launcher, &again));
+            launcher.poke("/v1/sessions/S1/messages/cancel").is(200);
+            (first.join().unwrap(), joined.join().unwrap())
+        });
+        assert_eq!(first["end"]["status"], "cancelled", "{first}");
+        assert_eq!(joined["run"]["turn_id"], first["run"]["turn_id"]);
+        refuses(&launcher);
+        gateway.restart(store);
+        let launcher = gateway.launcher();
+        refuses(&launcher);
+        let later = send(&launcher, &body);
+        assert_eq!(later["run"]["turn_id"], first["run"]["turn_id"]);
+        assert_eq!(later["end"]["status"], "cancelled", "{later}");
+        assert_eq!(store.sql("SELECT count(*) FROM links"), "0");
     });
 }

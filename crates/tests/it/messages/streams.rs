@@ -1,12 +1,14 @@
 //! Runs that are followed, answered, cancelled, and read afterwards.
 
 use std::io::BufRead;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::played::{events, lines, send, serve, to};
+use super::played::{arguments, events, lines, send, serve, to};
 use crate::gateway::client::Client;
-use crate::gateway::server::each_store;
+use crate::gateway::server::{Gateway, each_store};
 use crate::harness::until;
 
 /// Sends messages while something else is done.
@@ -172,6 +174,75 @@ fn a_run_is_cancelled_and_what_it_did_is_kept() {
             send(&launcher, &to(&json!("S1"), "more"))["end"]["status"],
             "done"
         );
+    });
+}
+
+/// The processes of the played agent that were asked to begin.
+fn begun(log: &Path) -> Vec<u64> {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let messages = text.lines().map(serde_json::from_str::<Value>);
+    let messages = messages.map_while(Result::ok);
+    let begins = messages.filter(|line| line["message"]["method"] == "initialize");
+    begins.filter_map(|line| line["pid"].as_u64()).collect()
+}
+
+/// Whether a process is there, and not only waits for whoever started it.
+fn lives(pid: u64) -> bool {
+    let command = std::fs::read(format!("/proc/{pid}/cmdline"));
+    command.is_ok_and(|command| !command.is_empty())
+}
+
+#[test]
+fn a_run_is_cancelled_while_its_agent_starts() {
+    each_store(|store| {
+        let root = store.world.root.clone();
+        let (log, hangs) = (root.join("acp.log"), root.join("hangs"));
+        std::fs::write(&hangs, "").unwrap();
+        let variables = [
+            ("PLAYED_ACP_START", "hang"),
+            ("PLAYED_ACP_WHILE", hangs.to_str().unwrap()),
+            ("PLAYED_ACP_LOG", log.to_str().unwrap()),
+        ];
+        let arguments = arguments(store);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let gateway = Gateway::with(store, &arguments, &variables);
+        let launcher = gateway.launcher();
+        let cancel = "/v1/sessions/S1/messages/cancel";
+        std::thread::scope(|scope| {
+            let first = to(&json!("S1"), "first");
+            let client = &launcher;
+            let sent = scope.spawn(move || client.post("/v1/messages", &first));
+            until("its agent starts", || begun(&log).len() == 1);
+            let since = Instant::now();
+            let cancelled = launcher.poke(cancel).is(200);
+            assert!(since.elapsed() < Duration::from_secs(1), "{cancelled}");
+            let session = cancelled["session"].as_str().unwrap();
+            assert!(session.starts_with("ses_"), "{cancelled}");
+            assert_eq!(cancelled.get("run"), None, "its turn is not open");
+            sent.join().unwrap().problem(409, "cancelled");
+        });
+        launcher.poke(cancel).problem(404, "not-found");
+        assert_eq!(store.sql("SELECT count(*) FROM open_turns"), "0");
+        // Whoever comes with `if_busy` cancels it, too, and is the next one.
+        let third = std::thread::scope(|scope| {
+            let second = to(&json!("S1"), "second");
+            let client = &launcher;
+            let sent = scope.spawn(move || client.post("/v1/messages", &second));
+            until("the next agent starts", || begun(&log).len() == 2);
+            std::fs::remove_file(&hangs).unwrap();
+            let mut third = to(&json!("S1"), "third");
+            third["if_busy"] = json!("cancel");
+            let third = send(&launcher, &third);
+            sent.join().unwrap().problem(409, "cancelled");
+            third
+        });
+        assert_eq!(third["end"]["text"], "third", "{third}");
+        for pid in &begun(&log)[..2] {
+            until("an agent that was let go is gone", || !lives(*pid));
+        }
+        let session = third["run"]["session"].as_str().unwrap();
+        // Nobody has it any more.
+        launcher.lease(session, "next");
     });
 }
 

@@ -27,7 +27,8 @@ What it does is told by the last message of a prompt, line by line. Lines withou
 
 Variables: PLAYED_ACP_LOG (each message that came, as a JSON line with the process id), PLAYED_ACP_STATE (a directory in
 which native sessions outlive the process), PLAYED_ACP_NATIVE (the id of the next native session), PLAYED_ACP_START
-(`crash`, `hang` or `garbage` before the first answer), PLAYED_ACP_NO_LOAD (native sessions cannot be loaded).
+(`crash`, `hang` or `garbage` before the first answer), PLAYED_ACP_WHILE (a file: PLAYED_ACP_START is for processes that
+begin while it is there), PLAYED_ACP_NO_LOAD (native sessions cannot be loaded).
 """
 import json
 import os
@@ -40,6 +41,8 @@ import time
 import uuid
 
 ENV = os.environ
+# Looked at once, so that whoever reads in the log that a process was asked to begin knows how it does.
+START = ENV.get("PLAYED_ACP_START") if os.path.exists(ENV.get("PLAYED_ACP_WHILE", "/")) else None
 out_lock = threading.Lock()
 answers = {}
 next_id = [0]
@@ -222,10 +225,10 @@ class Play:
 
 
 def initialize(_params):
-    if ENV.get("PLAYED_ACP_START") == "crash":
+    if START == "crash":
         print("cannot begin: token=" + "ghp_" + "9fK2mQ7xLr4TzW8bNc3VhY6pDs1GjE5uRaXk", file=sys.stderr, flush=True)
         os._exit(3)
-    if ENV.get("PLAYED_ACP_START") == "hang":
+    if START == "hang":
         time.sleep(600)
     can_load = "PLAYED_ACP_NO_LOAD" not in ENV
     return {
@@ -287,7 +290,7 @@ def handle(message):
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if ENV.get("PLAYED_ACP_START") == "garbage":
+    if START == "garbage":
         sys.stdout.write("Welcome to the agent!\n")
         sys.stdout.flush()
     for line in sys.stdin:

@@ -6,6 +6,7 @@ use siglum_domain::redact::{Redacted, Redactor};
 
 use super::Reader;
 use super::calls::Purpose;
+use super::reader::Owner;
 use crate::claude_code::reduce::compact_event;
 use crate::claude_code::wire::{Block, Compact, Line, Message, Spawned, ToolInput, Usage};
 use crate::claude_code::{prompt, tools};
@@ -291,6 +292,52 @@ fn assistant_message(
     Some(Seen {
         key: key.to_owned(),
         event: event::message(&id),
+        fact,
+        subagent: None,
+        purpose: None,
+    })
+}
+
+/// The stop that a line tells of: the model is done, and calls nothing. A message that was cut is none, since the agent
+/// lets the model go on; nor is one of a copy, whose turn is not known.
+pub(super) fn stopped(
+    reader: &Reader,
+    owner: &Owner,
+    offset: u64,
+    line: &Line<'_>,
+) -> Option<Seen> {
+    let message: Message<'_> = line.message.object();
+    let reason = message.stop_reason.text()?;
+    let done = matches!(&*reason, "end_turn" | "stop_sequence" | "refusal");
+    let calls = |block: Field<'_>| {
+        let block: Block<'_> = block.object();
+        block.kind.text().as_deref() == Some("tool_use")
+    };
+    if owner.copied || !done || message.content.items().into_iter().any(calls) {
+        return None;
+    }
+    let key = format!("{}#stop", reader.key(offset, line));
+    let (event, fact) = match reader.subagent_of(line) {
+        Some(agent) => {
+            let last_message = None;
+            let fact = Fact::SubagentStopped { last_message };
+            (event::subagent(&agent), fact)
+        }
+        None if line.sidechain.is_true() => return None,
+        None => {
+            let turn = reader.turn_of(owner);
+            let event = turn.map_or_else(|| key.clone(), |turn| event::stop(&turn));
+            // The last words are told as a message.
+            let fact = Fact::Stopped {
+                last_message: None,
+                background: Vec::new(),
+            };
+            (event, fact)
+        }
+    };
+    Some(Seen {
+        key,
+        event,
         fact,
         subagent: None,
         purpose: None,

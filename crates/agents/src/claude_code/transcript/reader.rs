@@ -77,7 +77,8 @@ impl Reader {
                 out.edits = self.release_edits(&owner);
                 out.sightings = self.release(&owner);
                 self.own = !owner.copied;
-                let seen = facts::assistant(self, offset, line, redactor);
+                let mut seen = facts::assistant(self, offset, line, redactor);
+                seen.extend(facts::stopped(self, &owner, offset, line));
                 self.remember(&owner, out.at, &seen);
                 out.sightings.extend(self.sign(&owner, line, seen));
             }

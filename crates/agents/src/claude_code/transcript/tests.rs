@@ -85,6 +85,8 @@ fn a_session_with_a_commit() {
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":12245}},"duration_ms":null}
     3db36aba → msg:msg_cd3618775c38424593d0a3d5 82d22249 turn=de296258
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":13176}},"model":"claude-opus-5-5","tokens":{"input":500,"output":20,"cache_read":0,"cache_write":0},"request":"req_0ef3dcd151f349618b5b00bc"}
+    3db36aba#stop → stop:de296258-cf9d-4564-af9d-7c819f9d282a 82d22249 turn=de296258
+        {"fact":"stopped","last_message":null,"background":[]}
     "#);
 }
 
@@ -125,6 +127,8 @@ fn a_session_with_edits_one_of_which_fails() {
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":18364}},"duration_ms":null}
     bf1dcda5 → msg:msg_0fc36a8554e24acbafa85480 18700c51 turn=b03081be
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":19246}},"model":"claude-opus-5-5","tokens":{"input":600,"output":20,"cache_read":0,"cache_write":0},"request":"req_b4646d814ced47e081a6decd"}
+    bf1dcda5#stop → stop:b03081be-b5e2-4bb0-b933-ae30d3edc1d2 18700c51 turn=b03081be
+        {"fact":"stopped","last_message":null,"background":[]}
     "#);
 }
 
@@ -152,6 +156,8 @@ fn a_fork_gives_its_origin_back() {
         {"fact":"prompt","text":{"text":"Please do the work. [[scenario:say]] [[cwd:/repo]] [[run:lab]]"},"synthetic":false}
     0e11ebb2 → msg:msg_3abd3751727f4b9b84d0c771 2cb3f475 turn=db6a784b
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":17731}},"model":"claude-opus-5-5","tokens":{"input":700,"output":20,"cache_read":0,"cache_write":0},"request":"req_988e386acdef4648b81d1de5"}
+    0e11ebb2#stop → stop:db6a784b-df40-4745-aec3-a84b34e38e2e 2cb3f475 turn=db6a784b
+        {"fact":"stopped","last_message":null,"background":[]}
     "#);
     let parent: BTreeSet<_> = read(FORK_PARENT, &mut reader(PARENT))
         .into_iter()
@@ -193,12 +199,16 @@ fn compaction_and_what_follows() {
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"stream","offset":9810}},"duration_ms":null}
     5fe2a273 → msg:msg_e9a05bf0524945999ea54b3f 1addea8e turn=d09c075c
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":10692}},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0},"request":"req_8cc5bb17052a4da699558392"}
+    5fe2a273#stop → stop:d09c075c-bf44-4762-b65f-773ae9904673 1addea8e turn=d09c075c
+        {"fact":"stopped","last_message":null,"background":[]}
     fd2f090d → compact:7802b693-fa2e-46f3-af15-fcd01772a12e 1addea8e turn=7802b693
         {"fact":"compacted","trigger":"manual","summary":{"passage":{"stream":"stream","offset":15001}}}
     e76a998b → prompt:e7d572a6-23cd-485d-bbba-1ff90cb43eff 1addea8e turn=e7d572a6
         {"fact":"prompt","text":{"text":"Please do the work. [[scenario:say]] [[cwd:/repo]] [[run:lab]]"},"synthetic":false}
     7e525455 → msg:msg_3da721fac9054c2d9c3a24a0 1addea8e turn=e7d572a6
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":25383}},"model":"claude-opus-5-5","tokens":{"input":650,"output":20,"cache_read":0,"cache_write":0},"request":"req_f4bfe806d6d24c73a97f01fb"}
+    7e525455#stop → stop:e7d572a6-23cd-485d-bbba-1ff90cb43eff 1addea8e turn=e7d572a6
+        {"fact":"stopped","last_message":null,"background":[]}
     "#);
 }
 
@@ -218,10 +228,14 @@ fn a_sub_agent_and_its_parent() {
         {"fact":"subagent_started","agent_type":"","call":"toolu_0f906b5a4e1247ca8481306d"}
     89a257d3 → msg:msg_05cce5f3f84d4a8daaaeadc6 5dd7576f turn=b8e2adc7
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":10916}},"model":"claude-opus-5-5","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0},"request":"req_96c335dd8fa04c42b0c07602"}
+    89a257d3#stop → stop:b8e2adc7-f885-4a38-9baf-9ccf1b0bb14b 5dd7576f turn=b8e2adc7
+        {"fact":"stopped","last_message":null,"background":[]}
     2deaf5f8 → prompt:13e77728-fab5-4f60-9dab-cac69db89d35 5dd7576f turn=13e77728
         {"fact":"prompt","text":{"text":"<task-notification>\n<task-id>a41656a253b697f93</task-id>\n<tool-use-id>toolu_0f906b5a4e1247ca8481306d</tool-use-id>\n<output-file>/tmp/agent/claude-0/-repo/5dd7576f-f5d2-404b-9633-2ac18376b011/tasks/a41656a253b697f93.output</output-file>\n<status>completed</status>\n<summary>Agent \"write a file\" finished</summary>\n<note>A task-notification fires each time this agent stops with no live background children of its own. The user can send it another message and resume it, so the same task-id may notify more than once.</note>\n<result>Helper finished.</result>\n<usage><subagent_tokens>470</subagent_tokens><tool_uses>2</tool_uses><duration_ms>1149</duration_ms></usage>\n</task-notification>"},"synthetic":true}
     b9e5e273 → msg:msg_34f8d1f5188c44ccb3dc29fb 5dd7576f turn=13e77728
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"stream","offset":15973}},"model":"claude-opus-5-5","tokens":{"input":550,"output":20,"cache_read":0,"cache_write":0},"request":"req_2289cb5f4d83486fbd53aa66"}
+    b9e5e273#stop → stop:13e77728-fab5-4f60-9dab-cac69db89d35 5dd7576f turn=13e77728
+        {"fact":"stopped","last_message":null,"background":[]}
     "#);
     let mut inner = Reader::new(
         "agent-a41656a253b697f93".to_owned(),
@@ -245,6 +259,8 @@ fn a_sub_agent_and_its_parent() {
         {"fact":"tool_ended","tool":"","class":"other","outcome":"ok","output":{"passage":{"stream":"agent-a41656a253b697f93","offset":8900}},"duration_ms":null}
     83c503e2 → msg:msg_89f828bee53a4a17ac3ec106 5dd7576f turn=b8e2adc7 in=a41656a253b697f93
         {"fact":"message","role":"assistant","text":{"passage":{"stream":"agent-a41656a253b697f93","offset":9708}},"model":"claude-opus-5-5","tokens":{"input":450,"output":20,"cache_read":0,"cache_write":0},"request":"req_a4c2d5484786440a8d671499"}
+    83c503e2#stop → sub:a41656a253b697f93 5dd7576f turn=b8e2adc7 in=a41656a253b697f93
+        {"fact":"subagent_stopped","last_message":null}
     "#);
 }
 
@@ -374,6 +390,48 @@ fn lines_that_are_no_json_are_counted_and_skipped() {
         );
     }
     assert_eq!(reader.skipped(), 3);
+}
+
+/// A message that ended for this reason, in a line with these fields.
+fn ended_for(reason: &str, content: &str, fields: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","uuid":"a","timestamp":"2026-11-21T00:51:43Z"{fields},"message":{{"id":"m","content":[{content}],"stop_reason":{reason}}}}}"#
+    )
+}
+
+#[test]
+fn a_turn_stops_where_the_model_is_done() {
+    let text = r#"{"type":"text","text":"Done."}"#;
+    let call = r#"{"type":"tool_use","id":"t","name":"Read","input":{}}"#;
+    let stops = |line: &str| -> Vec<String> {
+        let user = r#"{"type":"user","uuid":"u","promptId":"p","message":{"content":"Do it"}}"#;
+        let lines = format!("{user}\n{line}\n");
+        let seen = read(&lines, &mut reader(PARENT)).into_iter();
+        let stops = seen
+            .map(|s| s.observation)
+            .filter(|o| matches!(o.fact, Fact::Stopped { .. } | Fact::SubagentStopped { .. }));
+        stops.map(|o| o.event).collect()
+    };
+    for reason in [r#""end_turn""#, r#""stop_sequence""#, r#""refusal""#] {
+        assert_eq!(stops(&ended_for(reason, text, "")), ["stop:p"], "{reason}");
+    }
+    // What was cut goes on, and so does what calls, whatever its provider says.
+    for reason in [
+        r#""tool_use""#,
+        r#""max_tokens""#,
+        r#""pause_turn""#,
+        "null",
+        "7",
+    ] {
+        assert!(stops(&ended_for(reason, text, "")).is_empty(), "{reason}");
+    }
+    let done = |content: &str, fields: &str| stops(&ended_for(r#""end_turn""#, content, fields));
+    assert!(done(&format!("{text},{call}"), "").is_empty());
+    // What is inside of a sub-agent stops no turn.
+    assert!(done(text, r#","isSidechain":true"#).is_empty());
+    assert_eq!(done(text, r#","agentId":"x""#), ["sub:x"]);
+    // The turn of a copy has another name.
+    assert!(done(text, r#","requestSessionId":"origin""#).is_empty());
 }
 
 #[test]

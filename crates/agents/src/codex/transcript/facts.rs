@@ -81,6 +81,29 @@ impl Reader {
         );
     }
 
+    /// A turn is over. One that was broken off is, too: its hook tells it as a stop.
+    pub(super) fn stopped(&self, line: &mut Reading<'_, '_>) {
+        let key = format!("{}@{}", self.stream, line.offset);
+        let (event, fact) = match &self.subagent {
+            Some(agent) => {
+                let last_message = None;
+                let fact = Fact::SubagentStopped { last_message };
+                (event::subagent(agent), fact)
+            }
+            None => {
+                let turn = self.turn_of(&line.payload);
+                let event = turn.map_or_else(|| key.clone(), |turn| event::stop(&turn));
+                // The last words have a line of their own.
+                let fact = Fact::Stopped {
+                    last_message: None,
+                    background: Vec::new(),
+                };
+                (event, fact)
+            }
+        };
+        self.push(line, self.last_at, (key, event), fact);
+    }
+
     /// What older versions say of the cost.
     pub(super) fn counted(&mut self, line: &mut Reading<'_, '_>) {
         let info: Info<'_> = line.payload.info.object();

@@ -100,6 +100,7 @@ impl Reader {
             ("event_msg", "user_message") => self.prompt(line, "user_message", payload.message),
             ("event_msg", "item_completed") => self.done(line),
             ("event_msg", "token_count") => self.counted(line),
+            ("event_msg", "task_complete" | "turn_aborted") => self.stopped(line),
             ("token_usage_record", _) => self.used(line, payload.total, payload.usage),
             ("response_item", "message") => self.message(line),
             ("response_item", "function_call" | "custom_tool_call" | "local_shell_call") => {

@@ -97,6 +97,8 @@ fn a_session_and_its_resumption_are_read() {
         {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0},"request":"resp_01d74bb10337461b802ee268"}
     tokens:s:960:420 → msg:tokens:s:960:420 turn=7b50-b741-92939a09d2d7
         {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0}}
+    main@17426 → stop:01a1fc3f-a99a-7b50-b741-92939a09d2d7 turn=7b50-b741-92939a09d2d7
+        {"fact":"stopped","last_message":null,"background":[]}
     01a1fc3f-ad98-7a31-9f1a-5a311fe420a0 → prompt:01a1fc3f-ad38-7540-9665-01d10e78b397 turn=7540-9665-01d10e78b397
         {"fact":"prompt","text":{"text":"Please do the work. [[scenario:say]] [[cwd:/repo]] [[run:lab]]"},"synthetic":false}
     msg_89a225750d6c4fb1bedd4f7e → msg:msg_89a225750d6c4fb1bedd4f7e turn=7540-9665-01d10e78b397
@@ -105,6 +107,8 @@ fn a_session_and_its_resumption_are_read() {
         {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":500,"output":20,"cache_read":0,"cache_write":0},"request":"resp_9307f783f69c4d159c2f1144"}
     tokens:s:1480:520 → msg:tokens:s:1480:520 turn=7540-9665-01d10e78b397
         {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":500,"output":20,"cache_read":0,"cache_write":0}}
+    main@23406 → stop:01a1fc3f-ad38-7540-9665-01d10e78b397 turn=7540-9665-01d10e78b397
+        {"fact":"stopped","last_message":null,"background":[]}
     "#);
 }
 
@@ -152,6 +156,8 @@ fn a_sub_agent_belongs_to_the_session_above_it() {
         {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0},"request":"resp_f581594c52ab4f16954d99dd"}
     tokens:01a1fc40-2101-7570-a684-81411887e38f:810:320 → msg:tokens:01a1fc40-2101-7570-a684-81411887e38f:810:320 turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
         {"fact":"message","role":"assistant","text":{"text":""},"model":"fake-model","tokens":{"input":300,"output":20,"cache_read":0,"cache_write":0}}
+    main@15320 → sub:01a1fc40-2101-7570-a684-81411887e38f turn=7073-9e86-852a14b08ba7 in=7570-a684-81411887e38f
+        {"fact":"subagent_stopped","last_message":null}
     "#);
 }
 
@@ -249,6 +255,8 @@ fn the_program_that_the_model_wrote_is_known_by_what_came_of_it() {
         {"fact":"message","role":"assistant","text":{"text":""},"model":"gpt-6.1-sol","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0},"request":"resp_e90766ce1ae0484683401ec6"}
     tokens:s:960:420 → msg:tokens:s:960:420 turn=72b1-b5ed-af3819025c1a
         {"fact":"message","role":"assistant","text":{"text":""},"model":"gpt-6.1-sol","tokens":{"input":400,"output":20,"cache_read":0,"cache_write":0}}
+    main@28183 → stop:01a1fc40-36e8-72b1-b5ed-af3819025c1a turn=72b1-b5ed-af3819025c1a
+        {"fact":"stopped","last_message":null,"background":[]}
     "#);
 }
 
@@ -288,6 +296,32 @@ fn calls_have_the_names_that_hooks_have() {
         })
     });
     assert_eq!(prompts, turns.collect::<Vec<_>>());
+}
+
+/// The hook of a turn that is broken off tells a stop, too.
+#[test]
+fn turns_stop_where_hooks_say_so() {
+    let stops = |text: &str| -> Vec<String> {
+        let seen = read(text, &mut reader()).into_iter();
+        seen.filter(|s| matches!(s.observation.fact, Fact::Stopped { .. }))
+            .map(|s| s.observation.event)
+            .collect()
+    };
+    let hooked = |session: &str, event: &str| -> Vec<String> {
+        let lines = HOOKS.lines();
+        let lines = lines.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        lines
+            .filter(|l| l["event"] == event && l["stdin"]["session_id"] == session)
+            .map(|l| format!("stop:{}", l["stdin"]["turn_id"].as_str().expect("a turn")))
+            .collect()
+    };
+    let session = "01a1fc3f-a988-7340-9108-2bc0240cb46a";
+    assert_eq!(stops(WRITE_COMMIT).len(), 2);
+    assert_eq!(stops(WRITE_COMMIT), hooked(session, "Stop"));
+    let session = "01a1fc42-fab7-7031-bd54-980e335f9344";
+    assert_eq!(stops(INTERRUPT).len(), 1);
+    assert_eq!(stops(INTERRUPT), hooked(session, "Interrupt"));
+    assert!(stops(SUBAGENT).is_empty());
 }
 
 fn cost(seen: &[Sighting]) -> Tokens {

@@ -4,12 +4,13 @@ mod open_turn;
 
 use serde::Serialize;
 use siglum_domain::SessionId;
-use siglum_engine::driven::turn::{self, Decision, Recovered};
+use siglum_engine::driven::turn::{self, Decider, Decision, Recovered};
 use siglum_engine::views::find;
-use siglum_ledger::{SqliteLedger, read};
+use siglum_ledger::{Ledger, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 
 pub use self::open_turn::{OpenJson, open_turns};
 
@@ -19,7 +20,8 @@ pub const SCHEMA: &str = "siglum.session.recover/1";
 /// List open turns that are not settled, or settle the one of a session
 ///
 /// A turn that reached its stop is committed; an interrupted turn with no open call is kept as interrupted. If it is
-/// unknown whether a call was done, you decide with a flag. Nothing is run again, and nothing is invented.
+/// unknown whether a call was done, you decide with a flag. Nothing is run again, and nothing is invented. Works on the
+/// store that SIGLUM_STORE names, else on the ledger of this machine.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("decision").requires("session")))]
 #[command(after_long_help = "\
@@ -79,14 +81,14 @@ struct Settled {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let Some(text) = &args.session else {
-        return list(cx, &mut ledger);
+        return list(cx, ledger.as_mut());
     };
-    let session = find::session(&mut ledger, text)?;
-    let recovered = turn::recover(&*cx.world()?, &mut ledger, session)?;
+    let session = find::session(ledger.as_mut(), text)?;
+    let recovered = turn::recover(&*cx.world()?, ledger.as_mut(), session)?;
     let settled = match (args.decision(), waits(&recovered)) {
-        (Some(decision), true) => decide(args, cx, &mut ledger, session, decision)?,
+        (Some(decision), true) => decide(args, cx, ledger.as_mut(), session, decision)?,
         (Some(_), false) if recovered == Recovered::Nothing => {
             return Err(CommandError::failed(format!(
                 "session {} has no open turn",
@@ -96,7 +98,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         }
         _ => outcome(session, &recovered),
     };
-    let mut turns = open_turns(cx, &mut ledger)?;
+    let mut turns = open_turns(cx, ledger.as_mut())?;
     turns.retain(|t| t.is_of(session));
     if cx.ui.json {
         let settled = Some(settled);
@@ -109,7 +111,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     turns.iter().try_for_each(|turn| turn.print(&cx.ui))
 }
 
-fn list(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
+fn list(cx: &Cx, ledger: &mut dyn Ledger) -> Result<(), CommandError> {
     let turns = open_turns(cx, ledger)?;
     if cx.ui.json {
         let settled = None;
@@ -150,12 +152,14 @@ fn outcome(session: SessionId, recovered: &Recovered) -> Settled {
 fn decide(
     args: &Args,
     cx: &Cx,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     session: SessionId,
     decision: Decision,
 ) -> Result<Settled, CommandError> {
+    let (turn, waits) = read(ledger, |tx| {
+        Ok((tx.open_turn(session)?, tx.pending(session)?.len() as u64))
+    })?;
     if decision == Decision::Discard && !args.yes {
-        let waits = read(ledger, |tx| Ok(tx.pending(session)?.len() as u64))?;
         cx.ui.status(format!(
             "This deletes {} of the open turn of session {}.",
             crate::ui::plural(waits, "event"),
@@ -166,7 +170,14 @@ fn decide(
                 .hint("Run the same command with `--yes` to skip the confirmation."));
         }
     }
-    let receipt = turn::decide(&*cx.world()?, ledger, session, decision, &cx.person())?;
+    let by = cx.person();
+    let who = Decider {
+        // While a person thinks, another driver may open another turn.
+        turn: turn.as_ref().map(|turn| turn.key.as_str()),
+        by: &by,
+        source: "cli",
+    };
+    let receipt = turn::decide(&*cx.world()?, ledger, session, decision, who)?;
     Ok(Settled {
         session: session.to_string(),
         outcome: match receipt {

@@ -80,9 +80,14 @@ pub enum TurnError {
     },
     /// A turn waits for a decision.
     #[error(
-        "session {session} waits for a decision: {why}; `siglum session recover` shows the options"
+        "turn `{turn}` of session {session} waits for a decision: {why}; `siglum session recover` shows the options"
     )]
-    Held { session: SessionId, why: String },
+    Held {
+        session: SessionId,
+        /// What its driver calls the turn.
+        turn: String,
+        why: String,
+    },
     /// Two events of one write have one key.
     #[error("event key: `{key}` is used twice")]
     Twice { key: String },

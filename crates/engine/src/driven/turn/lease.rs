@@ -77,10 +77,15 @@ pub fn lease(
         let epoch = take(here, tx, session, holder, at, term)?;
         let hold = Hold { session, epoch };
         let recovered = settle(here, tx, hold, &key, at)?;
-        if let Some(why) = tx.open_turn(session)?.and_then(|turn| turn.held) {
-            return Err(TurnError::Held { session, why });
-        }
         let open = tx.open_turn(session)?;
+        if let Some(OpenTurn {
+            key: turn,
+            held: Some(why),
+            ..
+        }) = open
+        {
+            return Err(TurnError::Held { session, turn, why });
+        }
         if let Some(turn) = &open {
             let mine = OpenTurn {
                 epoch,
@@ -118,8 +123,10 @@ pub(crate) fn borrow(
     }
     match tx.open_turn(session)? {
         Some(OpenTurn {
-            held: Some(why), ..
-        }) => return Err(TurnError::Held { session, why }),
+            key: turn,
+            held: Some(why),
+            ..
+        }) => return Err(TurnError::Held { session, turn, why }),
         Some(turn) if turn.epoch != epoch => tx.put_open_turn(&OpenTurn { epoch, ..turn })?,
         _ => {}
     }

@@ -23,7 +23,7 @@ pub use lease::{Hold, Holder, Leased, lease, release, renew};
 pub(crate) use lease::{borrow, is_held_by, prolong};
 pub(crate) use read::between;
 pub use read::{Page, committed, context, history, pending, receipt};
-pub use recover::{Decision, Held, Recovered, decide, held, recover};
+pub use recover::{Decider, Decision, Held, Recovered, decide, held, recover, waiting, waits};
 pub(crate) use recover::{break_off, recover_all};
 pub use say::{Committed, Opened, abort, append, commit, open};
 pub(crate) use say::{commit_before, still_unknown};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+use siglum_domain::audit::Action;
 use siglum_domain::observation::{Fact, Observation, Outcome, Recovery, Source};
 use siglum_domain::receipt::Receipt;
 use siglum_domain::tail::{Tail, tail};
@@ -11,9 +13,10 @@ use siglum_ledger::{
 };
 
 use super::lease::{Hold, Holder, take};
-use super::say::{SerializedObservation, content, into_the_log, rows_of};
+use super::say::{SerializedObservation, content, into_the_log, not_open, rows_of};
 use super::{TurnError, attempt, writable};
 use crate::Here;
+use crate::identity::audit::{self, Entry};
 
 /// What became of the turn that a driver left open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,13 +47,27 @@ pub enum Decision {
 }
 
 impl Decision {
-    const fn word(self) -> &'static str {
+    /// Its word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::Failed => "failed",
             Self::Discard => "discard",
         }
     }
+}
+
+/// Who decides, and of which turn.
+#[derive(Debug, Clone, Copy)]
+pub struct Decider<'a> {
+    /// The turn that was looked at, by the key of its driver: by now another one may be open, of which nobody decided
+    /// anything. Without a key it is the one that is open.
+    pub turn: Option<&'a str>,
+    /// The name under which it is written down.
+    pub by: &'a str,
+    /// Where it was said: `cli`, `api`.
+    pub source: &'a str,
 }
 
 /// A turn that nobody drives and that is not settled.
@@ -62,6 +79,22 @@ pub struct Held {
     pub tail: Tail,
     /// Who drives the session, while somebody does.
     pub driver: Option<(String, Timestamp)>,
+}
+
+impl Held {
+    /// How the calls without a result began, in their order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<&Observation> {
+        let Tail::Unanswered(events) = &self.tail else {
+            return Vec::new();
+        };
+        let began = |event: &String| {
+            self.observations
+                .iter()
+                .find(|o| o.event == *event && matches!(o.fact, Fact::ToolStarted { .. }))
+        };
+        events.iter().filter_map(began).collect()
+    }
 }
 
 /// Settles what a driver that died left in a session. Done twice it does nothing more.
@@ -236,25 +269,26 @@ fn observations(turn: &OpenTurn, rows: &[LogRow]) -> Result<Vec<Observation>, Tu
 /// Gives the receipt of a turn that was kept.
 ///
 /// # Errors
-/// [`TurnError::Leased`] while its driver lives; [`TurnError::NotOpen`] where no turn is open.
+/// [`TurnError::Leased`] while its driver lives; [`TurnError::NotOpen`] where no turn is open, or another one than was
+/// looked at.
 pub fn decide(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     session: SessionId,
     decision: Decision,
-    by: &str,
+    who: Decider<'_>,
 ) -> Result<Option<Receipt>, TurnError> {
     let key = ledger.key();
     attempt(ledger, Durability::Disk, |tx| {
         writable(tx, session)?;
         first_the_lease(tx, session)?;
+        let wanted = who.turn.unwrap_or_default();
         let Some(turn) = tx.open_turn(session)? else {
-            return Err(TurnError::NotOpen {
-                session,
-                key: String::new(),
-                open: "none is".to_owned(),
-            });
+            return Err(not_open(session, wanted, "none is"));
         };
+        if who.turn.is_some_and(|wanted| wanted != turn.key) {
+            return Err(not_open(session, wanted, &format!("`{}` is", turn.key)));
+        }
         let at = tx.clock(here.now())?;
         let hold = alone(here, tx, session, at)?;
         let receipt = match decision {
@@ -271,7 +305,17 @@ pub fn decide(
             turn: turn.id,
             decision: decision.word().to_owned(),
         };
-        tx.state(at, by, "cli", &statement)?;
+        tx.state(at, who.by, who.source, &statement)?;
+        let entry = Entry::done(who.by, Action::TurnDecided)
+            .for_session(session)
+            .with(json!({
+                "decision": decision.word(),
+                "receipt": receipt.as_ref().map(|receipt| receipt.number),
+                "source": who.source,
+                "turn": turn.id.to_string(),
+                "turn_key": turn.key,
+            }));
+        audit::record(tx, here, &entry)?;
         Ok(receipt)
     })
 }
@@ -329,24 +373,87 @@ pub fn held(
     let mut all = Vec::new();
     for turn in read(ledger, |tx| tx.open_turns(limit))? {
         all.push(read(ledger, |tx| {
-            let rows = tx.pending(turn.session)?;
-            let entries = rows.iter().map(|row| row.entry(0, turn.id));
-            let events: Vec<Observation> = entries.flatten().map(|e| e.observation).collect();
-            let at = tx.clock(here.now())?;
-            let lease = tx.lease(turn.session)?.filter(|l| l.expires_at > at);
-            let living = lease.filter(|lease| {
-                let process = Holder::read(&lease.holder).process;
-                process.as_ref().and_then(|p| (here.alive)(p)) != Some(false)
-            });
-            Ok(Held {
-                turn: turn.clone(),
-                tail: tail(&events),
-                observations: events,
-                driver: living.map(|l| (Holder::read(&l.holder).name, l.expires_at)),
-            })
+            let driver = driver(here, tx, turn.session)?;
+            look(tx, turn.clone(), driver)
         })?);
     }
     Ok(all)
+}
+
+/// The turns that wait for a person, by session from the one after `after` on: nobody drives them, and a call has no
+/// result. Whether one was found before, so that it is marked, is all the same.
+///
+/// # Errors
+/// Those of the store.
+pub fn waiting(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    after: Option<SessionId>,
+    limit: usize,
+) -> Result<Vec<Held>, TurnError> {
+    let mut open = read(ledger, |tx| tx.open_turns(usize::MAX))?;
+    open.retain(|turn| after.is_none_or(|after| turn.session > after));
+    open.sort_by_key(|turn| turn.session);
+    let mut found = Vec::new();
+    for turn in open {
+        if found.len() >= limit {
+            break;
+        }
+        found.extend(read(ledger, |tx| waits(here, tx, turn.session))?);
+    }
+    Ok(found)
+}
+
+/// The turn of a session that waits for a person. For transactions that only read: one that writes would lock the turn
+/// and the lease in another order than drivers do.
+///
+/// # Errors
+/// Those of the store.
+pub fn waits(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+) -> Result<Option<Held>, LedgerError> {
+    let Some(turn) = tx.open_turn(session)? else {
+        return Ok(None);
+    };
+    if driver(here, tx, session)?.is_some() {
+        return Ok(None);
+    }
+    let held = look(tx, turn, None)?;
+    Ok(matches!(held.tail, Tail::Unanswered(_)).then_some(held))
+}
+
+/// What was said in an open turn.
+fn look(
+    tx: &mut dyn Transaction,
+    turn: OpenTurn,
+    driver: Option<(String, Timestamp)>,
+) -> Result<Held, LedgerError> {
+    let rows = tx.pending(turn.session)?;
+    let entries = rows.iter().map(|row| row.entry(0, turn.id));
+    let observations: Vec<Observation> = entries.flatten().map(|e| e.observation).collect();
+    Ok(Held {
+        tail: tail(&observations),
+        turn,
+        observations,
+        driver,
+    })
+}
+
+/// Who drives a session, and until when unless the lease is prolonged.
+fn driver(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    session: SessionId,
+) -> Result<Option<(String, Timestamp)>, LedgerError> {
+    let at = tx.clock(here.now())?;
+    let lease = tx.lease(session)?.filter(|l| l.expires_at > at);
+    let living = lease.filter(|lease| {
+        let process = Holder::read(&lease.holder).process;
+        process.as_ref().and_then(|p| (here.alive)(p)) != Some(false)
+    });
+    Ok(living.map(|l| (Holder::read(&l.holder).name, l.expires_at)))
 }
 
 /// Settles all turns that nobody drives any more. Gives how many were settled or newly held.

@@ -430,8 +430,8 @@ fn opened(tx: &mut dyn Transaction, hold: Hold, turn_key: &str) -> Result<OpenTu
 
 fn mine(open: OpenTurn, hold: Hold, turn_key: &str) -> Result<OpenTurn, TurnError> {
     if let Some(why) = open.held {
-        let session = hold.session;
-        return Err(TurnError::Held { session, why });
+        let (session, turn) = (hold.session, open.key);
+        return Err(TurnError::Held { session, turn, why });
     }
     if open.key != turn_key {
         let other = format!("`{}` is", open.key);
@@ -440,7 +440,7 @@ fn mine(open: OpenTurn, hold: Hold, turn_key: &str) -> Result<OpenTurn, TurnErro
     Ok(open)
 }
 
-fn not_open(session: SessionId, turn_key: &str, open: &str) -> TurnError {
+pub(super) fn not_open(session: SessionId, turn_key: &str, open: &str) -> TurnError {
     TurnError::NotOpen {
         session,
         key: turn_key.to_owned(),

@@ -5,7 +5,7 @@ use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, TurnId};
 use siglum_ledger::{
-    Durability, Ledger, Mode, Relation, SessionOrigin, SessionRecord, Statement, Transaction,
+    Durability, Ledger, Mode, Relation, SessionOrigin, SessionRecord, Statement, Transaction, read,
 };
 
 use super::recover::{Recovered, recover};
@@ -124,8 +124,10 @@ pub fn archive(
     match recover(here, ledger, session) {
         Err(TurnError::Archived { .. }) => return Ok(()),
         Ok(Recovered::Held { calls }) => {
+            let open = read(ledger, |tx| tx.open_turn(session))?;
+            let turn = open.map_or_else(String::new, |turn| turn.key);
             let why = format!("nobody knows whether {} was done", calls.join(", "));
-            return Err(TurnError::Held { session, why });
+            return Err(TurnError::Held { session, turn, why });
         }
         other => other?,
     };

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use siglum_domain::observation::{Observation, ToolClass};
 use siglum_domain::scope::Scope;
 use siglum_domain::trace::TraceId;
@@ -14,7 +15,7 @@ use siglum_telemetry::outward::{self, Content};
 use super::gather::gather;
 use crate::driven::turn::{self, Driver, Event, Holder};
 use crate::share::project;
-use crate::tests::stage::{Stage, call, prompt, returned, says, stopped};
+use crate::tests::stage::{Stage, at, call, prompt, returned, says, stopped, transcript_of};
 
 /// Conversations at once.
 const TEN: u64 = 10;
@@ -153,6 +154,20 @@ fn check(spans: &[(u64, Span)], name: &dyn Fn(u64) -> String) {
     for n in 0..TEN {
         assert_eq!(roots.get(&n), Some(&2), "turns of {}", name(n));
     }
+}
+
+#[test]
+fn a_turn_that_only_a_transcript_tells_of_comes_to_its_stop() {
+    let mut stage = Stage::new();
+    let session = stage.hear(says("one", Vec::new()));
+    stage.read_transcript(session, "one", &transcript_of("one", "p", 1));
+    let head = stage.session(session).head;
+    let spans = exported_spans(&mut stage, session, 0, head);
+    let root = spans.iter().find(|s| s.parent_span_id.is_empty()).unwrap();
+    let status = root.status.as_ref().unwrap();
+    assert_eq!(status.code, StatusCode::Ok as i32, "{}", status.message);
+    let end = u64::try_from(at(2).nanos()).unwrap();
+    assert_eq!(root.end_time_unix_nano, end);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use siglum_domain::scope::Scope;
 use siglum_domain::{AgentName, ConversationId, SessionId, TurnId};
 use siglum_engine::World;
 use siglum_engine::driven::turn::{
-    self, Decision, Driver, Hold, Holder, NewSession, Opened, TurnError,
+    self, Decider, Decision, Driver, Hold, Holder, NewSession, Opened, TurnError,
 };
 use siglum_engine::share::project::{self, Directory, Program, Sealed, Sink};
 use siglum_engine::worker::{self, Slice};
@@ -204,7 +204,12 @@ impl Player {
                     "failed" => Decision::Failed,
                     _ => Decision::Discard,
                 };
-                let kept = turn::decide(world, ledger, id, decision, "tests").map_err(refused)?;
+                let who = Decider {
+                    turn: None,
+                    by: "tests",
+                    source: "cli",
+                };
+                let kept = turn::decide(world, ledger, id, decision, who).map_err(refused)?;
                 Ok(json!({ "receipt": kept.as_ref().map(show::receipt) }))
             }
             "fork" => {

@@ -1,11 +1,11 @@
 //! An open turn in words: what is left of it, and the ways out.
 
 use serde::Serialize;
-use siglum_domain::observation::{Body, Fact};
+use siglum_domain::observation::{Body, Fact, Observation};
 use siglum_domain::tail::Tail;
 use siglum_domain::{AgentName, SessionId, Timestamp};
 use siglum_engine::driven::turn::{self, Held};
-use siglum_ledger::{SqliteLedger, read};
+use siglum_ledger::{Ledger, read};
 
 use crate::clock;
 use crate::cx::Cx;
@@ -72,7 +72,7 @@ struct WayOut {
 }
 
 /// The turns that are open and not settled, oldest first.
-pub fn open_turns(cx: &Cx, ledger: &mut SqliteLedger) -> Result<Vec<OpenJson>, CommandError> {
+pub fn open_turns(cx: &Cx, ledger: &mut dyn Ledger) -> Result<Vec<OpenJson>, CommandError> {
     let held = turn::held(&*cx.world()?, ledger, TURNS_MOST)?;
     let mut turns = Vec::with_capacity(held.len());
     for held in &held {
@@ -172,20 +172,15 @@ fn left(tail: &Tail) -> (&'static str, &'static str) {
 }
 
 fn calls(held: &Held) -> Vec<CallJson> {
-    let Tail::Unanswered(events) = &held.tail else {
-        return Vec::new();
+    let call = |o: &Observation| match &o.fact {
+        Fact::ToolStarted { tool, input, .. } => Some(CallJson {
+            tool: tool.clone(),
+            input: Body::text(input).map(|text| ui::one_line(text, INPUT)),
+            started_at: o.at.to_string(),
+        }),
+        _ => None,
     };
-    let call = |event: &String| {
-        held.observations.iter().find_map(|o| match &o.fact {
-            Fact::ToolStarted { tool, input, .. } if o.event == *event => Some(CallJson {
-                tool: tool.clone(),
-                input: Body::text(input).map(|text| ui::one_line(text, INPUT)),
-                started_at: o.at.to_string(),
-            }),
-            _ => None,
-        })
-    };
-    events.iter().filter_map(call).collect()
+    held.calls().into_iter().filter_map(call).collect()
 }
 
 fn ways_out(held: &Held) -> Vec<WayOut> {

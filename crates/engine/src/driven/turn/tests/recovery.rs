@@ -1,6 +1,7 @@
 //! What becomes of a turn whose driver dies.
 
 use siglum_domain::observation::Recovery;
+use siglum_ledger::AuditFilter;
 
 use super::*;
 
@@ -112,8 +113,17 @@ fn a_call_without_a_result_waits_for_a_person() {
         );
         let waits = act(&mut stage, |world, ledger| held(world, ledger, 9).unwrap());
         assert_eq!(waits[0].turn.session, session);
+        let who = |turn| Decider {
+            turn,
+            by: "ann",
+            source: "cli",
+        };
+        let other = act(&mut stage, |world, ledger| {
+            decide(world, ledger, session, decision, who(Some("t9")))
+        });
+        assert_eq!(other.unwrap_err().code(), "not-open");
         act(&mut stage, |world, ledger| {
-            decide(world, ledger, session, decision, "ann").unwrap()
+            decide(world, ledger, session, decision, who(Some("t1"))).unwrap()
         });
         assert_eq!(log(&mut stage, session)[3..], *kinds, "{decision:?}");
         let page = act(&mut stage, |_, ledger| {
@@ -136,6 +146,20 @@ fn a_call_without_a_result_waits_for_a_person() {
         }
         let statements = stage.read(|tx| tx.statements_of_session(session));
         assert_eq!(statements.last().unwrap().by, "ann");
+        let filter = AuditFilter {
+            action: Some("turn.decided".to_owned()),
+            ..AuditFilter::default()
+        };
+        let audited = act(&mut stage, |_, ledger| {
+            crate::identity::audit::list(ledger, &filter).unwrap()
+        });
+        let [entry] = &audited[..] else {
+            panic!("{audited:?}");
+        };
+        assert_eq!(
+            (entry.header.actor.as_str(), entry.header.session),
+            ("ann", Some(session))
+        );
         take(&mut stage, session, &holder("two", Some(51))).unwrap();
     }
 }

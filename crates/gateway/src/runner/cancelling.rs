@@ -1,0 +1,34 @@
+//! A run that is cancelled before its turn is open: its agent is let go, and nothing of it is stored.
+
+use tokio::sync::mpsc;
+
+use crate::runs::Control;
+use crate::runs::agent::AgentError;
+
+/// Waits for an agent that starts, unless somebody cancels its run meanwhile: then it is let go.
+pub(super) async fn unless_cancelled<T>(
+    controls: &mut mpsc::Receiver<Control>,
+    work: impl Future<Output = Result<T, AgentError>>,
+) -> Result<T, AgentError> {
+    tokio::select! {
+        biased;
+        by = cancelled(controls) => {
+            let text = format!("cancelled by {by} while the agent started");
+            Err(AgentError::new("cancelled", text))
+        }
+        done = work => done,
+    }
+}
+
+/// Who cancels a run, when somebody does.
+async fn cancelled(controls: &mut mpsc::Receiver<Control>) -> String {
+    loop {
+        match controls.recv().await {
+            Some(Control::Cancel(by)) => return by,
+            // The agent asked nothing yet.
+            Some(Control::Answer { .. }) => {}
+            // The other side is there for as long as the run has its place.
+            None => std::future::pending::<()>().await,
+        }
+    }
+}
