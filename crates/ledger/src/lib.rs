@@ -11,22 +11,26 @@
 mod access;
 mod attempt;
 mod audit;
+mod commits;
 mod contexts;
 mod error;
 mod forgetting;
 mod heartbeats;
 mod integrity;
 mod launch;
+mod log;
 mod pipelines;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod projections;
+mod queue;
 mod record;
 mod replicas;
 mod requests;
 mod row;
 mod runs;
 mod schema;
+mod sessions;
 mod spool;
 pub mod sqlite;
 mod statement;
@@ -43,6 +47,7 @@ mod usage;
 pub use access::{Access, TokenRecord};
 pub use attempt::{Refusal, attempt, attempt_read};
 pub use audit::{Audit, AuditFilter};
+pub use commits::Commits;
 pub use contexts::{
     ContextGap, ContextRecord, ContextRun, ContextTurn, ContextTurnKind, Contexts, LastRun,
     RouteMove, RouteRecord,
@@ -51,10 +56,12 @@ pub use error::LedgerError;
 pub use forgetting::Forgetting;
 pub use heartbeats::{HeartbeatRecord, Heartbeats, TickRecord, TickTotal};
 pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
+pub use log::{Appended, Log, NewEntry};
 pub use pipelines::{NewPipelineEvent, PipelineRecord, Pipelines};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresHints, PostgresLedger, PostgresSettings};
 pub use projections::{Delivery, Lag, Projection, Projections, Reach};
+pub use queue::Queue;
 pub use record::*;
 pub use replicas::{
     DESTINATION, Destination, DueDocument, ReplicaRepository, ReplicaRow, ReplicaTurn, Replicas,
@@ -63,6 +70,7 @@ pub use replicas::{
 pub use requests::{RequestRecord, Requests};
 pub use row::{LogRow, stored_facts, stored_name};
 pub use runs::{InteractionOption, InteractionRecord, RunEnd, RunRecord, Runs, Settlement};
+pub use sessions::Sessions;
 pub use spool::{Aside, Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;
 pub use sums::{Miscount, Unlike};
@@ -71,9 +79,6 @@ pub use telemetry::{
     UnassignedRecord,
 };
 pub use texts::{TextColumn, TextForm};
-pub use transaction::{
-    Appended, Commits, Durability, Joined, Ledger, Log, NewEntry, Queue, Sessions, Transaction,
-    read, write,
-};
+pub use transaction::{Durability, Joined, Ledger, Transaction, read, write};
 pub use turns::{KeyedReceipt, Lease, OpenTurn, Turns};
 pub use usage::{UsageFilter, UsageRecord, Usages};

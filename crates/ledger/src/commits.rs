@@ -1,0 +1,116 @@
+//! The verbs of intents, commits, checkpoints and authors.
+
+use siglum_domain::commit::CommitFacts;
+use siglum_domain::evidence::Judgement;
+use siglum_domain::intake::Scene;
+use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
+
+use crate::LedgerError;
+use crate::record::*;
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+/// Intents, commits, checkpoints, authors.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "every verb fails as its transaction does"
+)]
+pub trait Commits {
+    /// Stores an intent, unless it is there.
+    fn put_intent(&mut self, repository: RepositoryId, at: Timestamp, scene: &Scene) -> Result<()>;
+    /// One intent.
+    fn intent(&mut self, checkpoint: CheckpointId) -> Result<Option<IntentRecord>>;
+    /// The intents of a git process, by its key, newest first.
+    fn intents_of_git(&mut self, process: &str) -> Result<Vec<IntentRecord>>;
+    /// The intents that are open, oldest first; of one repository, or of all.
+    fn open_intents(&mut self, repository: Option<RepositoryId>) -> Result<Vec<IntentRecord>>;
+    /// Closes an intent.
+    fn close_intent(&mut self, checkpoint: CheckpointId, state: &IntentState) -> Result<()>;
+
+    /// Stores what is known of a commit; what was there is replaced.
+    fn put_commit(&mut self, record: &CommitRecord) -> Result<()>;
+    /// What is known of a commit.
+    fn commit(&mut self, repository: RepositoryId, commit: &Oid) -> Result<Option<CommitRecord>>;
+    /// The commits that are this checkpoint, newest first.
+    fn commits_of_checkpoint(&mut self, checkpoint: CheckpointId) -> Result<Vec<CommitRecord>>;
+    /// The commits that a session made, newest first.
+    fn commits_of_session(&mut self, session: SessionId, limit: usize)
+    -> Result<Vec<CommitRecord>>;
+    /// The commits of a repository, newest first; of all repositories if none is given.
+    fn commits(
+        &mut self,
+        repository: Option<RepositoryId>,
+        limit: usize,
+    ) -> Result<Vec<CommitRecord>>;
+    /// The commits with the same patch.
+    fn commits_by_patch(
+        &mut self,
+        repository: RepositoryId,
+        patch: &str,
+    ) -> Result<Vec<CommitRecord>>;
+    /// Commits of a repository that have no patch yet, oldest first: what a commit is made of comes before it.
+    fn unfinished(&mut self, repository: RepositoryId, limit: usize) -> Result<Vec<Oid>>;
+    /// Adds what git says of a commit. It is unfinished until its patch is there, too.
+    fn put_facts(&mut self, repository: RepositoryId, facts: &CommitFacts) -> Result<()>;
+    /// Adds the patch id of a commit, which may be empty: the commit is finished. One whose facts are not there, or are
+    /// not there any more, stays as it is.
+    fn finish(&mut self, repository: RepositoryId, commit: &Oid, patch: &str) -> Result<()>;
+    /// Replaces the judgement over a commit.
+    fn rejudge(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+        judgement: &Judgement,
+    ) -> Result<()>;
+    /// Notes that git rewrote a commit.
+    fn put_rewrite(
+        &mut self,
+        repository: RepositoryId,
+        old: &Oid,
+        new: &Oid,
+        command: &str,
+        at: Timestamp,
+    ) -> Result<()>;
+    /// The commits that this one was rewritten from.
+    fn rewritten_from(&mut self, repository: RepositoryId, new: &Oid) -> Result<Vec<Oid>>;
+
+    /// Stores the origins of the lines of a commit's files; what was there is replaced.
+    fn put_authors(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+        files: &[FileAuthors],
+    ) -> Result<()>;
+    /// The origins of the lines of a commit's files, by path; nothing if they were not looked for yet.
+    fn authors(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+    ) -> Result<Option<Vec<FileAuthors>>>;
+    /// The commits that hold lines of a session, newest first.
+    fn authored(&mut self, session: SessionId) -> Result<Vec<(RepositoryId, Oid, u64)>>;
+
+    /// Stores a checkpoint with its pins; more pins are added to one that is there.
+    fn put_checkpoint(&mut self, record: &CheckpointRecord) -> Result<()>;
+    /// Takes a checkpoint back, with its pins, that no message names and another one replaces.
+    fn withdraw_checkpoint(&mut self, id: CheckpointId) -> Result<()>;
+    /// One checkpoint.
+    fn checkpoint(&mut self, id: CheckpointId) -> Result<Option<CheckpointRecord>>;
+    /// The checkpoints of a commit, oldest first: each session that had a part in it may have one.
+    fn checkpoints_of_commit(
+        &mut self,
+        repository: RepositoryId,
+        commit: &Oid,
+    ) -> Result<Vec<CheckpointRecord>>;
+    /// Checkpoints, newest first; of a session, of a repository, or of all; those that come after the one of this time and
+    /// id, if one is given.
+    fn checkpoints(
+        &mut self,
+        session: Option<SessionId>,
+        repository: Option<RepositoryId>,
+        after: Option<(Timestamp, CheckpointId)>,
+        limit: usize,
+    ) -> Result<Vec<CheckpointRecord>>;
+    /// Checkpoints that people may mean by these digits, 16 at most, as for sessions.
+    fn checkpoints_by_tail(&mut self, tail: &str) -> Result<Vec<CheckpointId>>;
+}
