@@ -1,7 +1,7 @@
 mod fronts;
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
@@ -344,82 +344,6 @@ fn both_read_what_was_rewritten() {
         fs::remove_file(&theirs).unwrap();
         scene.remove();
     }
-}
-
-/// Links and programs stay what they are, and are called by their own names.
-#[test]
-fn ours_stands_in_front_of_what_is_no_plain_script() {
-    let scene = Scene::new();
-    let theirs = scene.sandbox.path("theirs");
-    script(
-        &scene.tree.0.join("tools/hook"),
-        &format!("#!/bin/sh\necho \"$0 $1\" >>{}\n", theirs.display()),
-        0o755,
-    );
-    let names = format!(
-        "#!/usr/bin/env python3\nimport sys\nopen('{}', 'a').write(sys.argv[0] + '\\n')\n",
-        theirs.display()
-    );
-    script(&scene.hooks.join("overcommit"), &names, 0o755);
-    symlink("../../tools/hook", scene.hooks.join("commit-msg")).unwrap();
-    symlink("overcommit", scene.hooks.join("pre-commit")).unwrap();
-    symlink("overcommit", scene.hooks.join("post-commit")).unwrap();
-    let before = scene.all();
-    let plan = scene.install();
-    assert_eq!(plan.notes, [""; 0]);
-    assert_eq!(
-        listing(&scene.hooks),
-        before.0,
-        "nothing of theirs is touched"
-    );
-    scene.tree.commit("f", "1", "one");
-    let ran = [
-        ".git/hooks/pre-commit",
-        ".git/hooks/commit-msg .git/COMMIT_EDITMSG",
-        ".git/hooks/post-commit",
-    ];
-    assert_eq!(scene.log("theirs"), ran);
-    let current = |s: &HookState| s.state == HookCondition::Current;
-    assert!(scene.states(&scene.shim).iter().all(current));
-    scene.remove();
-    assert_eq!(scene.all(), before);
-}
-
-/// A linked worktree has its hooks from the same place, and a moved or copied repository its own.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "a copy as people make one")]
-fn ours_stands_in_front_wherever_the_repository_is() {
-    let scene = Scene::new();
-    let theirs = scene.sandbox.path("theirs");
-    let python = format!(
-        "#!/usr/bin/env python3\nimport sys\nopen('{}', 'a').write(sys.argv[0] + '\\n')\n",
-        theirs.display()
-    );
-    script(&scene.hooks.join("commit-msg"), &python, 0o755);
-    scene.install();
-    scene.tree.commit("f", "1", "one");
-    let side = crate::sandbox::Tree(scene.sandbox.path("side"));
-    scene.tree.git(&["worktree", "add", "-q", "../side"]);
-    side.commit("f", "2", "two");
-    let copy = crate::sandbox::Tree(scene.sandbox.path("copy"));
-    let copied = std::process::Command::new("cp");
-    let status = { copied }.arg("-a").args([&scene.tree.0, &copy.0]).status();
-    assert!(status.unwrap().success());
-    fs::rename(&scene.tree.0, scene.sandbox.path("gone")).unwrap();
-    copy.commit("f", "3", "three");
-    let usual = scene.hooks.join("commit-msg");
-    let ran = [
-        ".git/hooks/commit-msg",
-        usual.to_str().unwrap(),
-        ".git/hooks/commit-msg",
-    ];
-    assert_eq!(scene.log("theirs"), ran);
-    let ours = scene.log("log");
-    assert_eq!(
-        ours.iter().filter(|l| *l == "hook git post-commit").count(),
-        3,
-        "{ours:?}"
-    );
 }
 
 /// What a team has in its repository is not ours to edit.

@@ -1,12 +1,12 @@
 //! Siglum's directory in front: what leads git to it, and what has to be in it.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 
-use siglum_gitstore::hooks::{FRONT, HookCondition, Obstacle, taken_over};
+use siglum_gitstore::hooks::{FRONT, HookCondition, HookState, Obstacle, taken_over};
 
 use super::{Scene, listing};
-use crate::sandbox::script;
+use crate::sandbox::{Tree, script};
 
 const PYTHON: &str = "#!/usr/bin/env python3\npass\n";
 
@@ -77,7 +77,7 @@ fn settings_that_are_included_further_down_count_less_than_ours() {
     assert_eq!(scene.complaints(), []);
     assert_eq!(scene.runs("1"), 3);
     assert_eq!(scene.log("theirs"), [".githooks/commit-msg"]);
-    let side = crate::sandbox::Tree(scene.sandbox.path("side"));
+    let side = Tree(scene.sandbox.path("side"));
     scene.tree.git(&["worktree", "add", "-q", "../side"]);
     let ran = scene.log("log").len();
     side.commit("f", "2", "two");
@@ -152,4 +152,80 @@ fn a_directory_that_is_missing_is_remarked() {
     assert!(!plan.changes.is_empty());
     assert!(plan.notes[0].contains(".husky/_"), "{plan:?}");
     assert!(plan.notes[0].contains("is no directory"), "{plan:?}");
+}
+
+/// Links and programs stay what they are, and are called by their own names.
+#[test]
+fn ours_stands_in_front_of_what_is_no_plain_script() {
+    let scene = Scene::new();
+    let theirs = scene.sandbox.path("theirs");
+    script(
+        &scene.tree.0.join("tools/hook"),
+        &format!("#!/bin/sh\necho \"$0 $1\" >>{}\n", theirs.display()),
+        0o755,
+    );
+    let names = format!(
+        "#!/usr/bin/env python3\nimport sys\nopen('{}', 'a').write(sys.argv[0] + '\\n')\n",
+        theirs.display()
+    );
+    script(&scene.hooks.join("overcommit"), &names, 0o755);
+    symlink("../../tools/hook", scene.hooks.join("commit-msg")).unwrap();
+    symlink("overcommit", scene.hooks.join("pre-commit")).unwrap();
+    symlink("overcommit", scene.hooks.join("post-commit")).unwrap();
+    let before = scene.all();
+    let plan = scene.install();
+    assert_eq!(plan.notes, [""; 0]);
+    assert_eq!(
+        listing(&scene.hooks),
+        before.0,
+        "nothing of theirs is touched"
+    );
+    scene.tree.commit("f", "1", "one");
+    let ran = [
+        ".git/hooks/pre-commit",
+        ".git/hooks/commit-msg .git/COMMIT_EDITMSG",
+        ".git/hooks/post-commit",
+    ];
+    assert_eq!(scene.log("theirs"), ran);
+    let current = |s: &HookState| s.state == HookCondition::Current;
+    assert!(scene.states(&scene.shim).iter().all(current));
+    scene.remove();
+    assert_eq!(scene.all(), before);
+}
+
+/// A linked worktree has its hooks from the same place, and a moved or copied repository its own.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a copy as people make one")]
+fn ours_stands_in_front_wherever_the_repository_is() {
+    let scene = Scene::new();
+    let theirs = scene.sandbox.path("theirs");
+    let python = format!(
+        "#!/usr/bin/env python3\nimport sys\nopen('{}', 'a').write(sys.argv[0] + '\\n')\n",
+        theirs.display()
+    );
+    script(&scene.hooks.join("commit-msg"), &python, 0o755);
+    scene.install();
+    scene.tree.commit("f", "1", "one");
+    let side = Tree(scene.sandbox.path("side"));
+    scene.tree.git(&["worktree", "add", "-q", "../side"]);
+    side.commit("f", "2", "two");
+    let copy = Tree(scene.sandbox.path("copy"));
+    let copied = std::process::Command::new("cp");
+    let status = { copied }.arg("-a").args([&scene.tree.0, &copy.0]).status();
+    assert!(status.unwrap().success());
+    fs::rename(&scene.tree.0, scene.sandbox.path("gone")).unwrap();
+    copy.commit("f", "3", "three");
+    let usual = scene.hooks.join("commit-msg");
+    let ran = [
+        ".git/hooks/commit-msg",
+        usual.to_str().unwrap(),
+        ".git/hooks/commit-msg",
+    ];
+    assert_eq!(scene.log("theirs"), ran);
+    let ours = scene.log("log");
+    assert_eq!(
+        ours.iter().filter(|l| *l == "hook git post-commit").count(),
+        3,
+        "{ours:?}"
+    );
 }
