@@ -164,21 +164,12 @@ impl Maker<'_> {
             key: format!("bench:{native}"),
             at,
             matter: Matter::Agent(AgentMatter {
-                agent: AgentName::new("claude-code")?,
-                native,
                 parent: before.filter(|_| self.chance.below(10) == 0),
-                explicit: None,
                 process: Some(process.clone()),
-                above: Vec::new(),
-                carried: None,
-                claim: None,
-                links: Vec::new(),
-                left_out: Vec::new(),
                 cwd: Some(self.place.worktree.clone()),
                 place: Some(self.place.clone()),
-                transcript: None,
-                transcript_of: None,
                 observations: self.observations(at, end)?,
+                ..AgentMatter::new(AgentName::new("claude-code")?, native)
             }),
         };
         match deliver(ledger, &ids, &intake)? {

@@ -87,6 +87,30 @@ pub struct AgentMatter {
     pub observations: Vec<Observation>,
 }
 
+impl AgentMatter {
+    /// What an agent calls its session, and nothing else of it.
+    #[must_use]
+    pub const fn new(agent: AgentName, native: NativeId) -> Self {
+        Self {
+            agent,
+            native,
+            parent: None,
+            explicit: None,
+            process: None,
+            above: Vec::new(),
+            carried: None,
+            claim: None,
+            links: Vec::new(),
+            left_out: Vec::new(),
+            cwd: None,
+            place: None,
+            transcript: None,
+            transcript_of: None,
+            observations: Vec::new(),
+        }
+    }
+}
+
 /// The identity that a launcher handed down in the environment. Whatever runs below it has it, too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchClaim {

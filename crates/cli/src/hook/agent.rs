@@ -261,21 +261,17 @@ fn matter(
         observations.extend(traced(&observations));
     }
     AgentMatter {
-        agent,
-        native: reduced.native,
         parent: reduced.parent,
-        explicit: None,
         process,
         above,
         carried,
         claim,
-        links: Vec::new(),
-        left_out: Vec::new(),
         cwd: reduced.cwd,
         place: repo.map(|r| r.place.clone()),
         transcript: reduced.transcript.map(|p| p.to_string_lossy().into_owned()),
         transcript_of: reduced.transcript_of,
         observations,
+        ..AgentMatter::new(agent, reduced.native)
     }
 }
 

@@ -369,21 +369,9 @@ fn session_of(
         return Ok(session);
     }
     let matter = AgentMatter {
-        agent: agent.clone(),
-        native: native.clone(),
-        parent: None,
-        explicit: None,
-        process: None,
-        above: Vec::new(),
-        carried: None,
-        claim: None,
-        links: Vec::new(),
-        left_out: Vec::new(),
         cwd: Some(found.cwd.clone()),
         place: found.place.clone(),
-        transcript: None,
-        transcript_of: None,
-        observations: Vec::new(),
+        ..AgentMatter::new(agent.clone(), native.clone())
     };
     let intake = Intake {
         version: VERSION,

@@ -208,21 +208,10 @@ pub(crate) fn process(pid: u32) -> ProcessIdentity {
 /// What a hook of the session says, at the time of its last observation.
 pub(crate) fn says(id: &str, observations: Vec<Observation>) -> AgentMatter {
     AgentMatter {
-        agent: agent(),
-        native: native(id),
-        parent: None,
-        explicit: None,
-        process: None,
-        above: Vec::new(),
-        carried: None,
-        claim: None,
-        links: Vec::new(),
-        left_out: Vec::new(),
         cwd: Some("/home/dev/main".to_owned()),
         place: Some(place()),
-        transcript: None,
-        transcript_of: None,
         observations,
+        ..AgentMatter::new(agent(), native(id))
     }
 }
 

@@ -123,20 +123,6 @@ fn session_intake(n: i64) -> siglum_domain::intake::Intake {
     };
     let text = Redacted::from_stored(format!("do number {n}"));
     let matter = AgentMatter {
-        agent: AgentName::new("claude-code").unwrap(),
-        native: NativeId::new(format!("native-{n}")).unwrap(),
-        parent: None,
-        explicit: None,
-        process: None,
-        above: Vec::new(),
-        carried: None,
-        claim: None,
-        links: Vec::new(),
-        left_out: Vec::new(),
-        cwd: None,
-        place: None,
-        transcript: None,
-        transcript_of: None,
         observations: vec![
             hook_observation(
                 "prompt",
@@ -153,6 +139,10 @@ fn session_intake(n: i64) -> siglum_domain::intake::Intake {
                 },
             ),
         ],
+        ..AgentMatter::new(
+            AgentName::new("claude-code").unwrap(),
+            NativeId::new(format!("native-{n}")).unwrap(),
+        )
     };
     Intake {
         version: VERSION,

@@ -236,21 +236,8 @@ fn matter(
         Ok((place, is_import))
     })?;
     let matter = AgentMatter {
-        agent: record.agent.clone(),
-        native: record.native.clone(),
-        parent: None,
-        explicit: None,
-        process: None,
-        above: Vec::new(),
-        carried: None,
-        claim: None,
-        links: Vec::new(),
-        left_out: Vec::new(),
-        cwd: None,
         place,
-        transcript: None,
-        transcript_of: None,
-        observations: Vec::new(),
+        ..AgentMatter::new(record.agent.clone(), record.native.clone())
     };
     Ok((matter, is_import))
 }

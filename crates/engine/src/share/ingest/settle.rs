@@ -151,7 +151,7 @@ impl Settling<'_> {
                     .agent
                     .clone()
                     .unwrap_or_else(AgentName::unnamed);
-                let matter = matter(agent, native, None, Vec::new());
+                let matter = AgentMatter::new(agent, native);
                 let (ids, origin) = (self.here.ids, SessionOrigin::Live);
                 let id = session::record_from(tx, self.home, ids, when, &matter, origin)?;
                 if let Some(outer) = below {
@@ -188,8 +188,11 @@ impl Settling<'_> {
             Some(native) => native,
             None => NativeId::new(id.to_string()).expect("because ids keep to the grammar"),
         };
-        let agent = record.agent.clone();
-        let matter = matter(agent, native, Some(id), observations);
+        let matter = AgentMatter {
+            explicit: Some(id),
+            observations,
+            ..AgentMatter::new(record.agent.clone(), native)
+        };
         let (ids, home, at) = (self.here.ids, self.home, self.here.now());
         let written = tx.nested(&mut |tx| {
             let origin = SessionOrigin::Live;
@@ -304,29 +307,3 @@ impl Settling<'_> {
 
 /// What is kept together.
 type Group<'a> = (Option<TraceId>, Option<&'a AgentName>, Reason);
-
-/// What an edge would hand over that saw this, and nothing else of the session.
-fn matter(
-    agent: AgentName,
-    native: NativeId,
-    explicit: Option<SessionId>,
-    observations: Vec<Observation>,
-) -> AgentMatter {
-    AgentMatter {
-        agent,
-        native,
-        parent: None,
-        explicit,
-        process: None,
-        above: Vec::new(),
-        carried: None,
-        claim: None,
-        links: Vec::new(),
-        left_out: Vec::new(),
-        cwd: None,
-        place: None,
-        transcript: None,
-        transcript_of: None,
-        observations,
-    }
-}

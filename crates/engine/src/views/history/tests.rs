@@ -42,21 +42,11 @@ fn prompted(ledger: &mut dyn Ledger, ids: &Ids) -> SessionId {
         },
     };
     let matter = AgentMatter {
-        agent: AgentName::new("claude-code").unwrap(),
-        native: NativeId::new("n1").unwrap(),
-        parent: None,
-        explicit: None,
-        process: None,
-        above: Vec::new(),
-        carried: None,
-        claim: None,
-        links: Vec::new(),
-        left_out: Vec::new(),
-        cwd: None,
-        place: None,
-        transcript: None,
-        transcript_of: None,
         observations: vec![prompt],
+        ..AgentMatter::new(
+            AgentName::new("claude-code").unwrap(),
+            NativeId::new("n1").unwrap(),
+        )
     };
     let intake = Intake {
         version: VERSION,
