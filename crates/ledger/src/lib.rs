@@ -53,7 +53,9 @@ pub use heartbeats::{HeartbeatRecord, Heartbeats, TickRecord, TickTotal};
 pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
 pub use pipelines::{NewPipelineEvent, PipelineRecord, Pipelines};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresHints, PostgresLedger, PostgresSettings};
+pub use postgres::{
+    ConnectionLimit, PostgresConnection, PostgresHints, PostgresLedger, PostgresSettings,
+};
 pub use projections::{Delivery, Lag, Projection, Projections, Reach};
 pub use record::*;
 pub use replicas::{
