@@ -44,6 +44,7 @@ struct Inner {
 impl App {
     pub(crate) fn new(ledgers: Ledgers, settings: &Settings) -> Self {
         let limits = settings.limits;
+        let metrics = Metrics::new(|registry| ledgers.register_metrics(registry));
         Self(Arc::new(Inner {
             rates: Rates::new(&limits),
             shares: Shares::new(&limits),
@@ -52,7 +53,7 @@ impl App {
             unpacking: Semaphore::new(limits.unpackers.max(1)),
             ledgers,
             limits,
-            metrics: Metrics::default(),
+            metrics,
             remembered: Remembered::default(),
             policy: settings.policy.clone(),
             runs: Runs::new(settings.runs.clone()),

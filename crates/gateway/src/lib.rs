@@ -31,6 +31,7 @@ mod routes;
 mod run_answer;
 mod runner;
 mod runs;
+mod serve_error;
 mod settings;
 mod shared_schemas;
 mod shares;
@@ -41,9 +42,10 @@ mod unknown_name;
 mod wire;
 
 pub use cors::{NotAnOrigin, Origin};
-pub use listen::{ServeError, serve};
+pub use listen::serve;
 pub use mcp::{Desk, Effect, McpError, McpTool, serve_mcp};
 pub use openapi::document;
+pub use serve_error::ServeError;
 pub use settings::{
     Configured, Handed, Handing, HeartbeatSettings, Limits, Over, RunAgent, RunSettings, Settings,
     Store, Written,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use siglum_domain::Tenant;
 use siglum_engine::driven::remote;
 use siglum_engine::worker;
 use siglum_engine::worker::Slice;
-use siglum_ledger::{Durability, LedgerError, write};
+use siglum_ledger::{Durability, write};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -22,6 +21,7 @@ use crate::connection;
 use crate::heartbeats;
 use crate::ledgers::{Ledgers, Unavailable};
 use crate::router::router;
+use crate::serve_error::ServeError;
 use crate::settings::Settings;
 use crate::settings::Store;
 use crate::undecided;
@@ -40,21 +40,6 @@ const FOLDS: usize = 64;
 const SILENT: Duration = Duration::from_secs(15);
 /// How long what came of a request is kept for those who ask again.
 const KEPT: Duration = Duration::from_hours(24);
-
-/// Why the gateway does not serve.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// Others could reach it, and nobody said that they may.
-    #[error("other machines can reach {0}, and traffic to it is not encrypted")]
-    Plain(SocketAddr),
-    #[error("cannot listen on {0}")]
-    Listen(SocketAddr, #[source] io::Error),
-    #[error(transparent)]
-    Store(#[from] LedgerError),
-    /// The system gives no threads.
-    #[error("cannot start")]
-    Start(#[source] io::Error),
-}
 
 /// Serves until SIGTERM or SIGINT comes; then nothing new is begun, and what has begun is finished. `ready` hears the
 /// address.

@@ -52,8 +52,9 @@ pub(crate) struct Metrics {
     pub(crate) sessions: Counter,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    /// Nothing is counted yet. `add` adds what others count.
+    pub(crate) fn new(add: impl FnOnce(&mut Registry)) -> Self {
         let mut registry = Registry::with_prefix("siglum");
         let requests = Family::<Kind, Counter>::default();
         let times = Histogram::new(BUCKETS);
@@ -71,6 +72,7 @@ impl Default for Metrics {
         registry.register("turns_committed", "Committed turns", turns.clone());
         registry.register("sessions_created", "Created sessions", sessions.clone());
         let telemetry = Telemetry::register(&mut registry);
+        add(&mut registry);
         Self {
             registry,
             requests,

@@ -59,7 +59,9 @@ pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredS
 pub use log::{Appended, Log, NewEntry};
 pub use pipelines::{NewPipelineEvent, PipelineRecord, Pipelines};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresHints, PostgresLedger, PostgresSettings};
+pub use postgres::{
+    ConnectionLimit, PostgresConnection, PostgresHints, PostgresLedger, PostgresSettings,
+};
 pub use projections::{Delivery, Lag, Projection, Projections, Reach};
 pub use queue::Queue;
 pub use record::*;

@@ -53,6 +53,10 @@ pub struct Args {
     /// Limit each token to N new sessions per minute
     #[arg(long, value_name = "N", default_value_t = Limits::default().creations)]
     creations: u32,
+    /// Use at most N connections to a PostgreSQL store, for all tenants together
+    #[arg(long, value_name = "N", default_value_t = Limits::default().store_connections,
+          value_parser = clap::value_parser!(u16).range(2..))]
+    store_connections: u16,
     /// Run this agent for clients that send messages; its program is looked up unless it is given
     #[arg(long = "run", value_name = "AGENT[=PROGRAM]", value_parser = agent, requires = "workdir")]
     run: Vec<RunAgent>,
@@ -107,6 +111,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         limits: Limits {
             rate: args.rate,
             creations: args.creations,
+            store_connections: args.store_connections,
             ..Limits::default()
         },
         store,
@@ -139,6 +144,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     siglum_gateway::serve(&settings, ready).map_err(|error| match error {
         ServeError::Plain(_) => CommandError::usage(error.to_string())
             .hint("Pass `--plain` to serve there anyway, for a gateway behind a TLS proxy."),
+        ServeError::Room { .. } => CommandError::failed(error).hint(
+            "Pass a smaller number to `--store-connections`, or raise `max_connections` of the server.",
+        ),
         ServeError::Store(error) => error.into(),
         other => CommandError::failed(format!("{:#}", anyhow::Error::new(other))),
     })

@@ -85,7 +85,7 @@ impl File {
 }
 
 /// Hands a job over; one that finds no room is not done.
-pub(super) fn give(to: &SyncSender<Job>, job: Job) -> Result<(), Unavailable> {
+pub(super) fn give<T>(to: &SyncSender<T>, job: T) -> Result<(), Unavailable> {
     to.try_send(job).map_err(|error| match error {
         TrySendError::Full(_) => Unavailable::Full,
         TrySendError::Disconnected(_) => Unavailable::Broken,
@@ -164,7 +164,7 @@ fn write_group(ledger: &mut SqliteLedger, first: Job, jobs: &Receiver<Job>) {
 }
 
 /// Takes jobs in turn with the other readers.
-pub(super) fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
+fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
     jobs.recv().ok()
 }

@@ -1,118 +1,319 @@
-//! A PostgreSQL store: threads with a connection for each tenant that they met lately.
+//! A PostgreSQL store: so many connections for all tenants, each on a thread of its own.
+//!
+//! One of them only tells how the store is, and is never behind what requests ask for. The others take jobs from a queue
+//! in which tenants take turns.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use prometheus_client::registry::Registry;
 use siglum_domain::Tenant;
-use siglum_ledger::sqlite::Open;
-use siglum_ledger::{LedgerError, PostgresLedger, PostgresSettings};
+use siglum_ledger::{ConnectionLimit, LedgerError, PostgresConnection, PostgresSettings};
+use tokio::sync::oneshot;
 
 use super::Unavailable;
-use super::file::{give, next};
+use super::file::give;
 use super::job::Job;
+use super::load::Load;
+use super::queue::{Bounds, Queue};
 use super::store::Ledgers;
+use crate::serve_error::ServeError;
 use crate::settings::Limits;
 
-/// Threads that write and read.
-const THREADS: usize = 16;
-/// Tenants that one thread keeps a connection for.
-const TENANTS: usize = 4;
+/// How long after a connection could not be made it is tried again; each time twice as long.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause.
+const PAUSE_MOST: Duration = Duration::from_secs(2);
 
 /// Lists tenants of a server.
-type List = fn(&PostgresSettings) -> Result<Vec<Tenant>, LedgerError>;
+type List = fn(&mut PostgresConnection) -> Result<Vec<Tenant>, LedgerError>;
+
+/// What the connection does that tells how the store is.
+enum Probe {
+    Job(Job),
+    List(List, oneshot::Sender<Result<Vec<Tenant>, Unavailable>>),
+}
 
 /// The threads of a server. They end when this is let go and all jobs are done.
 pub(super) struct Server {
-    jobs: SyncSender<Job>,
-    /// To a thread that is never behind what others asked for.
-    probes: SyncSender<Job>,
-    url: String,
+    queue: Arc<Queue>,
+    probes: SyncSender<Probe>,
+    load: Load,
+    /// Whoever counts what is stored: one at a time, so that it is in the way of no other probe.
+    counting: tokio::sync::Mutex<()>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
 }
 
 impl Server {
-    pub(super) fn open(url: &str, limits: &Limits) -> Result<Self, LedgerError> {
+    pub(super) fn open(url: &str, limits: &Limits) -> Result<Self, ServeError> {
+        let settings = PostgresSettings::new(url, Ledgers::local());
         // Brings the store to the schema of this program; who has a ledger there is another matter.
-        PostgresLedger::prepare(&PostgresSettings::new(url, Ledgers::local()))?;
-        let (jobs, taken) = sync_channel(limits.queue);
-        let taken = Arc::new(Mutex::new(taken));
-        for _ in 0..THREADS {
-            let (url, taken) = (url.to_owned(), Arc::clone(&taken));
-            thread::spawn(move || serve(&url, &taken));
+        let mut prober = PostgresConnection::prepare(settings.clone())?;
+        let connections = limits.store_connections.max(2);
+        if let Some(limit) = prober.limit()? {
+            check_room(limit, connections)?;
         }
+        let load = Load::new(connections);
+        let bounds = Bounds {
+            workers: usize::from(connections) - 1,
+            waiting: limits.queue,
+            wait: limits.store_wait,
+        };
+        let queue = Arc::new(Queue::new(bounds, load.clone()));
+        for _ in 0..bounds.workers {
+            let (queue, connection) = (
+                Arc::clone(&queue),
+                PostgresConnection::new(settings.clone()),
+            );
+            thread::spawn(move || serve(connection, &queue));
+        }
+        let watched = Arc::clone(&queue);
+        thread::spawn(move || watched.watch());
         let (probes, taken) = sync_channel(limits.queue);
-        let (probed, taken) = (url.to_owned(), Mutex::new(taken));
-        thread::spawn(move || serve(&probed, &taken));
-        let url = url.to_owned();
-        Ok(Self { jobs, probes, url })
+        let counted = load.clone();
+        thread::spawn(move || serve_probes(prober, &taken, &counted));
+        Ok(Self {
+            queue,
+            probes,
+            load,
+            counting: tokio::sync::Mutex::default(),
+        })
     }
 
     /// The tenants that have heartbeats.
     pub(super) async fn beating(&self) -> BTreeSet<Tenant> {
-        self.tenants("heartbeats", PostgresLedger::beating).await
+        self.tenants("heartbeats", PostgresConnection::beating)
+            .await
     }
 
     /// The tenants that have turns open.
     pub(super) async fn driving(&self) -> BTreeSet<Tenant> {
-        self.tenants("open turns", PostgresLedger::driving).await
+        self.tenants("open turns", PostgresConnection::driving)
+            .await
     }
 
     async fn tenants(&self, what: &str, list: List) -> BTreeSet<Tenant> {
-        let settings = PostgresSettings::new(&self.url, Ledgers::local());
-        let listed = tokio::task::spawn_blocking(move || list(&settings));
-        match listed.await {
-            Ok(Ok(tenants)) => tenants.into_iter().collect(),
-            Ok(Err(error)) => {
+        let (tell, listed) = oneshot::channel();
+        let listed = match give(&self.probes, Probe::List(list, tell)) {
+            Ok(()) => listed.await.unwrap_or(Err(Unavailable::Broken)),
+            Err(full) => Err(full),
+        };
+        match listed {
+            Ok(tenants) => tenants.into_iter().collect(),
+            Err(error) => {
                 tracing::warn!("cannot list the tenants with {what}: {error}");
                 BTreeSet::new()
             }
-            Err(_) => BTreeSet::new(),
         }
     }
 
     pub(super) fn take(&self, job: Job) -> Result<(), Unavailable> {
-        give(&self.jobs, job)
+        self.queue.push(job)
     }
 
     pub(super) fn probe(&self, job: Job) -> Result<(), Unavailable> {
-        give(&self.probes, job)
+        give(&self.probes, Probe::Job(job))
+    }
+
+    /// Waits for the turn to count what is stored.
+    pub(super) async fn turn_to_count(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.counting.lock().await
+    }
+
+    /// Adds how busy the connections are to what the gateway counts.
+    pub(super) fn register_metrics(&self, registry: &mut Registry) {
+        self.load.register(registry);
     }
 }
 
-fn serve(url: &str, jobs: &Mutex<Receiver<Job>>) {
-    // The one met last is the last.
-    let mut met: Vec<(Tenant, PostgresLedger)> = Vec::new();
-    while let Some(mut job) = next(jobs) {
-        let known = met.iter().position(|(tenant, _)| *tenant == job.tenant);
-        let opened = match known {
-            Some(at) => Ok(met.remove(at).1),
-            None => existing(url, &job.tenant),
-        };
-        let mut ledger = match opened {
-            Ok(ledger) => ledger,
-            Err(LedgerError::Unwritable(_)) => {
-                job.refuse(Unavailable::NoTenant);
-                continue;
+/// Refuses to take all connections of a server: commands, the operator and other gateways need some, too.
+fn check_room(limit: ConnectionLimit, connections: u16) -> Result<(), ServeError> {
+    let ConnectionLimit { most, reserved } = limit;
+    let (asked, free) = (i64::from(connections), most - reserved);
+    if asked >= free {
+        return Err(ServeError::Room {
+            asked,
+            most,
+            reserved,
+        });
+    }
+    Ok(())
+}
+
+/// Does jobs, for as long as there are any.
+fn serve(mut connection: PostgresConnection, queue: &Queue) {
+    while let Some(job) = queue.take() {
+        let tenant = job.tenant.clone();
+        let broken = run(&mut connection, job);
+        queue.done(&tenant);
+        if let Some(why) = broken {
+            queue.broken(&why);
+            // One that has no connection takes no jobs, which others could do.
+            if !mend(&mut connection, queue) {
+                return;
             }
-            Err(error) => {
-                job.fail(&error);
-                continue;
-            }
-        };
-        // A connection on which something panicked is let go, with its transaction.
-        if catch_unwind(AssertUnwindSafe(|| job.run(&mut ledger))).is_ok() {
-            met.push((job.tenant.clone(), ledger));
-            if met.len() > TENANTS {
-                met.remove(0);
-            }
+            queue.mended();
         }
-        job.tell();
     }
 }
 
-/// The ledger of a tenant that has one: a request makes none.
-fn existing(url: &str, tenant: &Tenant) -> Result<PostgresLedger, LedgerError> {
-    PostgresLedger::open(&PostgresSettings::new(url, tenant.clone()), Open::Hook)
+/// Tries to connect, after longer and longer pauses. Gives up where the queue is closed.
+fn mend(connection: &mut PostgresConnection, queue: &Queue) -> bool {
+    let mut pause = PAUSE;
+    while queue.pause(pause) {
+        if connection.connect().is_ok() {
+            return true;
+        }
+        pause = (pause * 2).min(PAUSE_MOST);
+    }
+    false
+}
+
+/// Does a job on the ledger of its tenant, and tells whoever waits for it. Gives why there is no connection, where there
+/// is none.
+fn run(connection: &mut PostgresConnection, mut job: Job) -> Option<Unavailable> {
+    let tenant = job.tenant.clone();
+    let work = || connection.with(&tenant, |ledger| job.run(ledger));
+    match catch_unwind(AssertUnwindSafe(work)) {
+        // One that panicked has no result. Its connection is gone, and with it its transaction.
+        Ok(Ok(())) | Err(_) => {
+            job.tell();
+            None
+        }
+        // A request makes no ledger.
+        Ok(Err(LedgerError::Unwritable(_))) => {
+            job.refuse(Unavailable::NoTenant);
+            None
+        }
+        Ok(Err(error)) => {
+            let why = Unavailable::from(&error);
+            job.refuse(why.clone());
+            (!connection.is_open()).then_some(why)
+        }
+    }
+}
+
+/// Does what tells how the store is. Anybody may ask, so that a server that is away is not asked each time.
+fn serve_probes(mut connection: PostgresConnection, probes: &Receiver<Probe>, load: &Load) {
+    let mut away: Option<(Instant, Unavailable)> = None;
+    while let Ok(probe) = probes.recv() {
+        let recent = away.as_ref().filter(|(at, _)| at.elapsed() < PAUSE_MOST);
+        if let Some((_, why)) = recent {
+            match probe {
+                Probe::Job(job) => job.refuse(why.clone()),
+                Probe::List(_, tell) => drop(tell.send(Err(why.clone()))),
+            }
+            continue;
+        }
+        load.in_use.inc();
+        let broken = match probe {
+            Probe::Job(job) => run(&mut connection, job),
+            Probe::List(list, tell) => {
+                let listed = list(&mut connection).map_err(|error| Unavailable::from(&error));
+                let broken = listed.as_ref().err().cloned();
+                // Whoever asked may have gone.
+                let _ = tell.send(listed);
+                broken.filter(|_| !connection.is_open())
+            }
+        };
+        load.in_use.dec();
+        away = broken.map(|why| (Instant::now(), why));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use siglum_ledger::PostgresLedger;
+    use siglum_ledger::testing::Server as TestServer;
+    use tokio::runtime::{Builder, Runtime};
+
+    use super::super::store::how;
+    use super::*;
+    use crate::settings::Store;
+
+    /// A store with a tenant, and a runtime in which it is used; nothing without a server.
+    fn served(limits: &Limits) -> Option<(Ledgers, Tenant, Runtime)> {
+        let address = TestServer::address()?;
+        let server = TestServer::shared(&address).unwrap();
+        let tenant = server.tenant();
+        drop(PostgresLedger::open(&server.settings(tenant.clone()), how()).unwrap());
+        let ledgers = Ledgers::open(&Store::Server(server.url()), limits).unwrap();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        Some((ledgers, tenant, runtime))
+    }
+
+    #[test]
+    fn a_job_that_panics_takes_no_connection_away() {
+        let limits = Limits {
+            store_connections: 2,
+            ..Limits::default()
+        };
+        let Some((ledgers, tenant, runtime)) = served(&limits) else {
+            return;
+        };
+        runtime.block_on(async {
+            for _ in 0..3 {
+                let panics = ledgers.write(&tenant, |_, _| -> u32 { panic!("a job of a test") });
+                let panicked = panics.await;
+                assert!(matches!(panicked, Err(Unavailable::Broken)), "{panicked:?}");
+            }
+            ledgers.read(&tenant, |_, _| ()).await.unwrap();
+        });
+    }
+
+    #[test]
+    fn who_gets_no_connection_in_time_is_refused_and_probes_wait_for_none() {
+        let limits = Limits {
+            store_connections: 2,
+            store_wait: Duration::from_millis(50),
+            ..Limits::default()
+        };
+        let Some((ledgers, tenant, runtime)) = served(&limits) else {
+            return;
+        };
+        let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+        let (free, waits) = std::sync::mpsc::channel::<()>();
+        let (busy, of) = (ledgers.clone(), tenant.clone());
+        let busy = runtime.spawn(async move {
+            let work = busy.write(&of, move |_, _| {
+                begun.send(()).unwrap();
+                let _ = waits.recv();
+            });
+            work.await
+        });
+        runtime.block_on(async {
+            begins.recv().await.unwrap();
+            let late = ledgers.read(&tenant, |_, _| ()).await;
+            assert!(matches!(late, Err(Unavailable::Late)), "{late:?}");
+            let tenants = std::slice::from_ref(&tenant);
+            ledgers.try_write(tenants).await.unwrap();
+            ledgers.count(&tenant, |_, _| ()).await.unwrap();
+            let _ = ledgers.beating().await;
+            drop(free);
+            busy.await.unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_gateway_does_not_take_all_connections_of_a_server() {
+        let limit = ConnectionLimit {
+            most: 20,
+            reserved: 3,
+        };
+        assert!(check_room(limit, 16).is_ok());
+        let refused = check_room(limit, 17).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the PostgreSQL server takes 20 connections, 3 of them for administrators, and this gateway would use 17"
+        );
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use prometheus_client::registry::Registry;
 use siglum_domain::{LedgerId, Tenant};
 use siglum_engine::Here;
 use siglum_ledger::sqlite::Open;
@@ -16,6 +17,7 @@ use super::file::File;
 use super::job::Job;
 #[cfg(feature = "postgres")]
 use super::server::Server;
+use crate::serve_error::ServeError;
 use crate::settings::{Limits, Store};
 use crate::shares::place_to_read;
 
@@ -75,7 +77,7 @@ pub(super) fn how() -> Open {
 
 impl Ledgers {
     /// Opens the store, so that one that cannot be opened is told at once.
-    pub(crate) fn open(store: &Store, limits: &Limits) -> Result<Self, LedgerError> {
+    pub(crate) fn open(store: &Store, limits: &Limits) -> Result<Self, ServeError> {
         let threads = match store {
             Store::File(path, written) => Threads::File(File::open(path, written.clone(), limits)?),
             #[cfg(feature = "postgres")]
@@ -113,6 +115,19 @@ impl Ledgers {
             Threads::File(_) => BTreeSet::from([Self::local()]),
             #[cfg(feature = "postgres")]
             Threads::Server(server) => server.driving().await,
+        }
+    }
+
+    /// Adds how busy the store is to what the gateway counts.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(unused_variables, reason = "a file has no connections")
+    )]
+    pub(crate) fn register_metrics(&self, registry: &mut Registry) {
+        match self.0.as_ref() {
+            Threads::File(_) => {}
+            #[cfg(feature = "postgres")]
+            Threads::Server(server) => server.register_metrics(registry),
         }
     }
 
@@ -163,6 +178,22 @@ impl Ledgers {
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
         self.give(Threads::probe, tenant, work).await
+    }
+
+    /// Counts something of what is stored, for the metrics. On a server it waits for no connection that requests use.
+    pub(crate) async fn count<T: Send + 'static>(
+        &self,
+        tenant: &Tenant,
+        work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
+    ) -> Result<T, Unavailable> {
+        match self.0.as_ref() {
+            Threads::File(_) => self.read(tenant, work).await,
+            #[cfg(feature = "postgres")]
+            Threads::Server(server) => {
+                let _turn = server.turn_to_count().await;
+                self.probe(tenant, work).await
+            }
+        }
     }
 
     /// Does something that only reads.

@@ -11,6 +11,13 @@ pub(crate) enum Unavailable {
     /// More waits than can be done soon. Nothing was begun.
     #[error("too many requests are waiting for the store")]
     Full,
+    /// It waited too long for a connection. Nothing was begun.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "a file has no connections")
+    )]
+    #[error("no connection to the store was free in time")]
+    Late,
     /// The store refused. Nothing was written.
     #[error("{0}")]
     Refused(String),
@@ -47,7 +54,7 @@ impl From<&LedgerError> for Unavailable {
 impl From<Unavailable> for Problem {
     fn from(error: Unavailable) -> Self {
         match error {
-            Unavailable::Full => Self::unavailable("busy", error.to_string()),
+            Unavailable::Full | Unavailable::Late => Self::unavailable("busy", error.to_string()),
             Unavailable::NoTenant => Self::unauthorized("token-unknown", "this token is unknown"),
             Unavailable::Refused(cause) => {
                 tracing::warn!("the store refused: {cause}");

@@ -65,7 +65,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> impl IntoResponse {
 async fn standing(app: &App) -> Standing {
     let mut all = Standing::default();
     for tenant in app.remembered().tenants() {
-        let found = app.ledgers().read(&tenant, |_, ledger| {
+        let found = app.ledgers().count(&tenant, |_, ledger| {
             read(ledger, |tx| {
                 let (waiting, kept) = (tx.inbox()?, tx.unassigned_depth()?);
                 let mut counts = tx.counts()?.into_iter();

@@ -85,6 +85,10 @@ pub struct Limits {
     pub readers: usize,
     /// Requests that wait for a ledger.
     pub queue: usize,
+    /// Connections to a PostgreSQL store at once: those of all tenants, and of what is done for nobody's request.
+    pub store_connections: u16,
+    /// How long a request waits for one of them.
+    pub store_wait: Duration,
 }
 
 impl Default for Limits {
@@ -113,6 +117,8 @@ impl Default for Limits {
             queue_wait: Duration::from_secs(10),
             readers: 4,
             queue: 4_096,
+            store_connections: 16,
+            store_wait: Duration::from_secs(10),
         }
     }
 }

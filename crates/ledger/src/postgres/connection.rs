@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use postgres::config::SslMode;
 use postgres::{Client, NoTls, Statement};
+use siglum_domain::Tenant;
 
+use super::migrate::Own;
 use super::settings::{Address, PostgresSettings, address};
 use super::{error, tls};
 use crate::LedgerError;
@@ -19,6 +21,8 @@ const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(60);
 pub(super) struct Link {
     pub(super) client: Client,
     prepared: HashMap<String, Statement>,
+    /// Tenants whose ledger was found through this connection. Another connection may lead to another store.
+    pub(super) tenants: HashMap<Tenant, Own>,
 }
 
 impl Link {
@@ -40,6 +44,7 @@ impl Link {
         Ok(Self {
             client,
             prepared: HashMap::new(),
+            tenants: HashMap::new(),
         })
     }
 

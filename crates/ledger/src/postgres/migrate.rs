@@ -168,6 +168,7 @@ fn apply_within(
 }
 
 /// What a tenant's ledger says of itself.
+#[derive(Clone, Copy)]
 pub(super) struct Own {
     pub(super) id: LedgerId,
     pub(super) key: [u8; 32],

@@ -1,7 +1,8 @@
 //! The ledger in PostgreSQL, for one tenant of a store that several share.
 //!
-//! One ledger is one connection. It is made anew before a transaction where it was lost, and never in the middle of
-//! one. Nothing but the sums of rows and the tallies of tables relies on what PostgreSQL alone has (triggers, advisory locks, notifications), so
+//! One ledger is one connection; a connection may serve the ledgers of several tenants, one after the other. It is made
+//! anew before a transaction where it was lost, and never in the middle of one. Nothing but the sums of rows and the
+//! tallies of tables relies on what PostgreSQL alone has (triggers, advisory locks, notifications), so
 //! that distributed databases that speak its protocol can hold a ledger, too, when these are made in another way; where
 //! there are notifications, they are a hint.
 
@@ -32,6 +33,7 @@ mod runs;
 mod scope;
 mod sessions;
 mod settings;
+mod shared_connection;
 mod statements;
 mod sums;
 mod telemetry;
@@ -47,6 +49,7 @@ pub use migrate::SCHEMA;
 pub(crate) use migrate::migrations;
 pub use open::PostgresLedger;
 pub use settings::PostgresSettings;
+pub use shared_connection::{ConnectionLimit, PostgresConnection};
 
 #[cfg(test)]
 mod tests;

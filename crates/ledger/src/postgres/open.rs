@@ -1,6 +1,6 @@
 //! Opening a tenant's ledger, and its transactions.
 
-use siglum_domain::LedgerId;
+use siglum_domain::{LedgerId, Tenant};
 
 use super::begun::{self, Ended, TRIES};
 use super::check;
@@ -42,16 +42,10 @@ impl PostgresLedger {
             }
             Open::Hook => {
                 migrate::admit(&mut link)?;
-                existing(&mut link, settings)?
+                existing(&mut link, &settings.tenant)?
             }
         };
-        Ok(Self {
-            link: Some(link),
-            settings: settings.clone(),
-            id: own.id,
-            key: own.key,
-            is_mute: false,
-        })
+        Ok(Self::on(Some(link), settings.clone(), own))
     }
 
     /// Brings a store to the schema of this program, and makes no ledger there.
@@ -59,25 +53,23 @@ impl PostgresLedger {
     /// # Errors
     /// As [`PostgresLedger::open`].
     pub fn prepare(settings: &PostgresSettings) -> Result<(), LedgerError> {
-        let mut link = Link::make(settings)?;
-        migrate::migrate(&mut link)?;
-        migrate::admit(&mut link)
+        prepared(settings).map(drop)
     }
 
-    /// The tenants that have heartbeats.
-    ///
-    /// # Errors
-    /// Those of the server.
-    pub fn beating(settings: &PostgresSettings) -> Result<Vec<siglum_domain::Tenant>, LedgerError> {
-        tenants(settings, "SELECT DISTINCT tenant FROM heartbeats")
+    /// The ledger of a tenant, on a connection that others use before and after.
+    pub(super) fn on(link: Option<Link>, settings: PostgresSettings, own: Own) -> Self {
+        Self {
+            link,
+            settings,
+            id: own.id,
+            key: own.key,
+            is_mute: false,
+        }
     }
 
-    /// The tenants that have turns open.
-    ///
-    /// # Errors
-    /// Those of the server.
-    pub fn driving(settings: &PostgresSettings) -> Result<Vec<siglum_domain::Tenant>, LedgerError> {
-        tenants(settings, "SELECT DISTINCT tenant FROM open_turns")
+    /// The connection, if it was not lost.
+    pub(super) fn into_link(self) -> Option<Link> {
+        self.link
     }
 
     /// A connection on which a transaction was begun. One that turns out to be lost is made anew.
@@ -105,7 +97,7 @@ impl PostgresLedger {
     fn again(&self) -> Result<Link, LedgerError> {
         let mut link = Link::make(&self.settings)?;
         migrate::admit(&mut link)?;
-        if existing(&mut link, &self.settings)?.id != self.id {
+        if existing(&mut link, &self.settings.tenant)?.id != self.id {
             let what = "another ledger is now at its address".to_owned();
             return Err(LedgerError::Damaged(what));
         }
@@ -149,22 +141,20 @@ impl PostgresLedger {
     }
 }
 
-fn existing(link: &mut Link, settings: &PostgresSettings) -> Result<Own, LedgerError> {
-    migrate::own(link, &settings.tenant)?.ok_or_else(|| {
-        let what = format!("the store has no ledger for tenant {}", settings.tenant);
-        LedgerError::Unwritable(what.into())
-    })
+/// A connection to a store that was brought to the schema of this program.
+pub(super) fn prepared(settings: &PostgresSettings) -> Result<Link, LedgerError> {
+    let mut link = Link::make(settings)?;
+    migrate::migrate(&mut link)?;
+    migrate::admit(&mut link)?;
+    Ok(link)
 }
 
-/// The tenants that a statement names.
-fn tenants(
-    settings: &PostgresSettings,
-    sql: &str,
-) -> Result<Vec<siglum_domain::Tenant>, LedgerError> {
-    let mut link = Link::make(settings)?;
-    let listed = link.client.query(sql, &[]).map_err(error::refused)?;
-    let tenant = |row: &postgres::Row| siglum_domain::Tenant::new(row.get::<_, &str>(0)).ok();
-    Ok(listed.iter().filter_map(tenant).collect())
+/// What a tenant's ledger says of itself. Refuses where there is none.
+pub(super) fn existing(link: &mut Link, tenant: &Tenant) -> Result<Own, LedgerError> {
+    migrate::own(link, tenant)?.ok_or_else(|| {
+        let what = format!("the store has no ledger for tenant {tenant}");
+        LedgerError::Unwritable(what.into())
+    })
 }
 
 impl Ledger for PostgresLedger {

@@ -34,6 +34,7 @@ pub(crate) mod server;
 mod slow_readers;
 mod speaking;
 mod stops;
+mod store_connections;
 mod streams;
 mod turns;
 mod two;

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use super::*;
 
 /// Ends every connection of a tenant's ledger from the server's side.
-fn end_connections(home: &Home, backend: i32) {
+pub(super) fn end_connections(home: &Home, backend: i32) {
     let sql = "SELECT pg_terminate_backend($1, 5000)";
     let ended: bool = home.raw().query_one(sql, &[&backend]).unwrap().get(0);
     assert!(ended, "the connection did not end");
 }
 
 /// The server's process of a ledger's connection.
-fn backend(ledger: &mut PostgresLedger) -> i32 {
+pub(super) fn backend(ledger: &mut PostgresLedger) -> i32 {
     let link = ledger.link().expect("because a transaction has succeeded");
     let row = link.client.query_one("SELECT pg_backend_pid()", &[]);
     row.unwrap().get(0)
@@ -153,7 +153,7 @@ fn a_connection_that_is_lost_in_a_commit_leaves_it_unknown() {
 }
 
 /// Waits until the server has done all that a connection told it.
-fn wait_for_end(home: &Home, pid: i32) {
+pub(super) fn wait_for_end(home: &Home, pid: i32) {
     let sql = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1";
     let mut raw = home.raw();
     for _ in 0..500 {

@@ -2,6 +2,7 @@
 
 mod losses;
 mod opening;
+mod shared_connection;
 mod tallies;
 mod together;
 mod transactions;
@@ -13,7 +14,7 @@ use siglum_domain::{
 };
 use uuid::Uuid;
 
-use super::{PostgresHints, PostgresLedger, PostgresSettings};
+use super::{PostgresConnection, PostgresHints, PostgresLedger, PostgresSettings};
 use crate::record::{Mode, SessionFilter, SessionOrigin, SessionRecord};
 use crate::sqlite::Open;
 use crate::testing::Server;
