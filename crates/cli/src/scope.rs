@@ -1,5 +1,6 @@
 //! The scope of a destination: its flags, and how it is shown.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::Serialize;
@@ -23,8 +24,9 @@ const NAMED: usize = 5;
 /// The repositories that a list is of.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct Where {
-    /// Only this repository: a path inside it, or its id; default: the repository of the current directory
-    #[arg(long, value_name = "PATH|ID", conflicts_with = "all")]
+    /// Only this repository: a path inside it, its id, or its remote, such as `github.com/o/r`; default: the repository of
+    /// the current directory
+    #[arg(long, value_name = "PATH|ID|REMOTE", conflicts_with = "all")]
     pub repository: Option<String>,
     /// Include all repositories
     #[arg(long)]
@@ -55,37 +57,65 @@ impl Where {
         }
     }
 
-    /// The repositories, if they are not all: one and its clones.
+    /// The repositories, if they are not all, with their clones; `here` is that of the current directory.
     pub fn listed(
         &self,
         cx: &Cx,
         ledger: &mut SqliteLedger,
         here: Option<RepositoryRecord>,
     ) -> Result<Vec<RepositoryId>, CommandError> {
-        match (self.one(cx, ledger, here)?, self.clones) {
-            (None, _) => Ok(Vec::new()),
-            (Some(one), Clones::Without) => Ok(vec![one]),
-            (Some(one), Clones::With) => Ok(read(ledger, |tx| repositories::clones(tx, one))?),
+        let named = match &self.repository {
+            _ if self.all => return Ok(Vec::new()),
+            Some(text) => matching(cx, ledger, text)?,
+            None => {
+                let here = cx.recorded(here);
+                let here = here.map_err(|e| e.hint("Pass `--all` to include all repositories."))?;
+                vec![here.id]
+            }
+        };
+        match self.clones {
+            Clones::Without => Ok(named),
+            Clones::With => Ok(read(ledger, |tx| repositories::clones(tx, &named))?),
         }
     }
+}
 
-    /// The repository, if it is one; `here` is that of the current directory.
-    pub fn one(
-        &self,
-        cx: &Cx,
-        ledger: &mut SqliteLedger,
-        here: Option<RepositoryRecord>,
-    ) -> Result<Option<RepositoryId>, CommandError> {
-        if self.all {
-            return Ok(None);
-        }
-        if let Some(text) = &self.repository {
-            return one_named(cx, ledger, text).map(Some);
-        }
-        let here = cx.recorded(here);
-        here.map(|r| Some(r.id))
-            .map_err(|e| e.hint("Pass `--all` to include all repositories."))
+/// The repositories that a filter names: by a path, an id, or a remote, which several may have.
+fn matching(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    text: &str,
+) -> Result<Vec<RepositoryId>, CommandError> {
+    let id = text.parse::<RepositoryId>();
+    let path = cx.dir.join(text);
+    if id.is_err() && path.exists() {
+        return at(cx, ledger, &path, text).map(|id| vec![id]);
     }
+    let found = read(ledger, |tx| repositories::named(tx, text))?;
+    match (found.is_empty(), id) {
+        (false, _) => Ok(found),
+        (true, Ok(id)) => known(ledger, id).map(|id| vec![id]),
+        (true, Err(_)) => Err(no_repository(ledger, text)?),
+    }
+}
+
+/// That a name is nobody's, with the names that there are.
+fn no_repository(ledger: &mut SqliteLedger, text: &str) -> Result<CommandError, CommandError> {
+    let all = read(ledger, repositories::known)?;
+    let remotes = all.iter().filter_map(|r| r.identity.hosted_remote());
+    let remotes: BTreeSet<String> = remotes.map(|r| ui::one_line(r, 200)).collect();
+    let error = CommandError::not_found(format!(
+        "{} is neither a path in a git repository nor a repository id, and no known repository has this remote",
+        ui::one_line(text, 200)
+    ));
+    let mut names: Vec<String> = remotes.iter().take(NAMED).cloned().collect();
+    if remotes.len() > NAMED {
+        names.push(format!("{} more", remotes.len() - NAMED));
+    }
+    Ok(match names.is_empty() {
+        true => error,
+        false => error.hint(format!("Known remotes: {}.", names.join(", "))),
+    })
 }
 
 /// What may leave for a destination.

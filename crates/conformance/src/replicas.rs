@@ -5,8 +5,9 @@ use siglum_domain::scope::Scope;
 use siglum_domain::{LedgerId, SessionId, Timestamp};
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, DESTINATION, Destination, DueDocument,
-    LedgerError, Projection, Relation, ReplicaRepository, ReplicaRow, ReplicaTurn, RewriteRecord,
-    SessionFilter, SessionRecord, Statement, StatementRecord, Transaction,
+    LedgerError, Projection, Relation, ReplicaRepository, ReplicaRow, ReplicaTurn,
+    RepositoryIdentity, RewriteRecord, SessionFilter, SessionRecord, Statement, StatementRecord,
+    Transaction,
 };
 use uuid::Uuid;
 
@@ -161,6 +162,11 @@ const CHANGES: &[Change] = &[
         || format!("repository {}", hex(repository_id(3).uuid())),
     ),
     (
+        "what tells its clones from others",
+        |tx| tx.set_identity(repository_id(3), &identity()),
+        || format!("repository {}", hex(repository_id(3).uuid())),
+    ),
+    (
         "a name",
         |tx| tx.add_alias(&agent("codex"), &native("n"), session_id(1), at(1)),
         || of_session(1),
@@ -282,6 +288,7 @@ fn changes(shelf: &dyn Shelf) -> Outcome {
     }
     // What is heard of a session is in its log, and no change of its record.
     desk.write(|tx| {
+        tx.set_identity(repository_id(3), &identity())?;
         tx.touch(
             session_id(1),
             at(20),
@@ -292,7 +299,7 @@ fn changes(shelf: &dyn Shelf) -> Outcome {
     same!(
         desk.read(|tx| due(tx, NAME))?,
         [],
-        "what is due after a word of a session"
+        "what is due after a word of a session, and the same identity"
     );
     Ok(())
 }
@@ -569,6 +576,15 @@ fn repository() -> ReplicaRepository {
         home: elsewhere(),
         host: "laptop".to_owned(),
         common_dir: place(1).common_dir,
+        identity: identity(),
+    }
+}
+
+fn identity() -> RepositoryIdentity {
+    RepositoryIdentity {
+        roots: vec![oid(1), long_oid(2)],
+        remote: Some("host/o/r".to_owned()),
+        clone_of: None,
     }
 }
 
@@ -616,9 +632,18 @@ fn replica(shelf: &dyn Shelf) -> Outcome {
         prompt: Some(1),
     };
     let natives = [native("b"), native("a")];
+    let older = ReplicaRepository {
+        identity: RepositoryIdentity::default(),
+        ..repository()
+    };
+    let other = ReplicaRepository {
+        id: repository_id(8),
+        ..older.clone()
+    };
     desk.write(|tx| {
-        tx.put_replica_repository(&repository(), at(1))?;
+        tx.put_replica_repository(&older, at(1))?;
         tx.put_replica_repository(&repository(), at(2))?;
+        tx.put_replica_repository(&other, at(2))?;
         tx.put_replica_session(&replicated(9), &[native("old")])?;
         tx.put_replica_rows(session_id(9), std::slice::from_ref(&turn), &rows[..1])?;
         tx.put_replica_rows(session_id(9), std::slice::from_ref(&turn), &rows[1..])?;
@@ -634,6 +659,11 @@ fn replica(shelf: &dyn Shelf) -> Outcome {
         later.read(|tx| tx.replica_repository(repository_id(1)))?,
         None,
         "a repository of this machine"
+    );
+    same!(
+        later.read(|tx| tx.replica_repositories())?,
+        [other, repository()],
+        "all repositories of others"
     );
     let here: Vec<_> = later
         .read(|tx| tx.repositories())?

@@ -48,5 +48,5 @@ pub use owner::{create_directories, give_to_owner, is_another_users};
 pub use place::{ObjectFormat, Repo, discover, remotes, without_checkout};
 pub use range::{BEGUN, RangeCommit, is_shallow};
 pub use refs::{HeadRead, MoveKind, ReflogMove};
-pub use remote::remote;
+pub use remote::{is_remote_name, remote, remote_name};
 pub use snapshot::Snapshot;

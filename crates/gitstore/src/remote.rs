@@ -1,7 +1,8 @@
 //! Where a repository is fetched from, by one name for all forms of an address, so that two clones can be compared.
 //!
-//! A name serves for nothing else: it is no address, and nobody is looked for by it. Only an absolute path is taken for a
-//! path. Git would take others from the checkout, where whoever wrote the checkout says what lies there.
+//! It is no address: nothing is fetched by it. People name repositories by it where they read, and nowhere else, since
+//! whoever wrote a settings file chose what stands in it. Only an absolute path is taken for a path. Git would take others
+//! from the checkout, where whoever wrote the checkout says what lies there.
 
 use std::path::Path;
 
@@ -30,7 +31,8 @@ pub fn remote(common_dir: &Path) -> Option<String> {
 
 /// What an address is called: `host/o/r`, or the path on this machine. Passwords are left out, and the user, too, where that
 /// does not say which repository it is. Nothing for what has no such name.
-fn remote_name(address: &str) -> Option<String> {
+#[must_use]
+pub fn remote_name(address: &str) -> Option<String> {
     let name = match address.split_once("://") {
         Some(("file", path)) => return path_name(path),
         Some((scheme, rest)) => {
@@ -54,9 +56,15 @@ fn remote_name(address: &str) -> Option<String> {
             joined(authority, path, Users::Count).filter(|_| is_host)?
         }
     };
+    is_remote_name(&name).then(|| without_secrets(&name))
+}
+
+/// Whether a text has the form `host/o/r` that [`remote_name`] gives to an address which is no path.
+#[must_use]
+pub fn is_remote_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._/~+@-".contains(&b);
-    let is_name = name.len() <= NAME_MOST && name.bytes().all(plain);
-    is_name.then(|| without_secrets(&name))
+    let has_both = |(host, path): (&str, &str)| !host.is_empty() && !path.is_empty();
+    name.len() <= NAME_MOST && name.bytes().all(plain) && name.split_once('/').is_some_and(has_both)
 }
 
 /// Whether users of one host have repositories of their own under one path.
@@ -136,6 +144,27 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(remote_name(address).as_deref(), name, "{address}");
+            let is_path = |name: &str| name.starts_with('/');
+            assert!(name.is_none_or(|n| is_path(n) || is_remote_name(n)));
         }
+    }
+
+    #[test]
+    fn a_name_has_a_host_and_a_path_and_no_more() {
+        for (name, is_one) in [
+            ("github.com/o/r", true),
+            ("alice@host/~/r", true),
+            ("/srv/git/r.git", false),
+            ("host", false),
+            ("host/", false),
+            ("https://host/o/r", false),
+            ("host/a b", false),
+            ("host/ä", false),
+            ("host/\0", false),
+            ("", false),
+        ] {
+            assert_eq!(is_remote_name(name), is_one, "{name}");
+        }
+        assert!(!is_remote_name(&format!("host/{}", "r".repeat(NAME_MOST))));
     }
 }

@@ -543,7 +543,23 @@ pub struct RepositoryIdentity {
     pub clone_of: Option<RepositoryId>,
 }
 
+impl RepositoryIdentity {
+    /// The remote, unless that is a path, which means something on one machine only.
+    #[must_use]
+    pub fn hosted_remote(&self) -> Option<&str> {
+        self.remote.as_deref().filter(|name| !name.starts_with('/'))
+    }
+}
+
 impl RepositoryRecord {
+    /// What it is called beside those of other ledgers: by its place on this machine, else by its remote, else by the name
+    /// that others gave it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        let remote = self.identity.hosted_remote().filter(|_| !self.is_here());
+        remote.unwrap_or(&self.common_dir)
+    }
+
     /// Whether it is a directory of this machine; else others gave it its name, which is no path.
     #[must_use]
     pub fn is_here(&self) -> bool {

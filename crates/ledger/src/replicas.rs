@@ -9,7 +9,9 @@ use siglum_domain::{
 };
 
 use crate::LedgerError;
-use crate::record::{CommitRecord, SessionRecord, StatementRecord};
+use crate::record::{
+    CommitRecord, RepositoryIdentity, RepositoryRecord, SessionRecord, StatementRecord,
+};
 
 type Result<T, E = LedgerError> = std::result::Result<T, E>;
 
@@ -85,6 +87,20 @@ pub struct ReplicaRepository {
     pub home: LedgerId,
     pub host: String,
     pub common_dir: String,
+    /// What tells its clones from others, as its ledger says; it is a clone of none by more than that.
+    pub identity: RepositoryIdentity,
+}
+
+impl From<ReplicaRepository> for RepositoryRecord {
+    /// The same among those of this ledger. Its place says nothing here: it is called by that and its machine.
+    fn from(replica: ReplicaRepository) -> Self {
+        Self {
+            id: replica.id,
+            common_dir: format!("{}:{}", replica.host, replica.common_dir),
+            worktrees: Vec::new(),
+            identity: replica.identity,
+        }
+    }
 }
 
 /// A commit that git made of another one.
@@ -156,6 +172,8 @@ pub trait Replicas {
     ) -> Result<()>;
     /// A repository that is somewhere else.
     fn replica_repository(&mut self, id: RepositoryId) -> Result<Option<ReplicaRepository>>;
+    /// All repositories that are somewhere else, by id.
+    fn replica_repositories(&mut self) -> Result<Vec<ReplicaRepository>>;
     /// Stores the record of a session that is at home elsewhere, and the names that its agent gave it, oldest first;
     /// what was there is replaced. How far its log is here, and what was erased here, stays.
     fn put_replica_session(&mut self, record: &SessionRecord, natives: &[NativeId]) -> Result<()>;

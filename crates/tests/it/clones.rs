@@ -104,8 +104,17 @@ fn a_fork_is_another_repository() {
     assert_eq!(listed(&repo), ["here"]);
     // What is one commit is one commit in both.
     fork.check("a fork", "HEAD~", "here certain");
-    // A remote is no name of a repository: whoever wrote it may have chosen it.
-    let ran = repo.siglum(&["session", "list", "--repository", "host/me/r"]);
+    // A remote names it where somebody reads, and not where it is said what may leave: whoever wrote it may have chosen it.
+    looked_at(&world);
+    let by_remote = ["session", "list", "--repository", "https://host/me/r.git"];
+    let found = world.json(&repo.dir, &by_remote);
+    let mut sessions = found["sessions"].as_array().unwrap().iter();
+    assert!(
+        sessions.any(|s| s["conversation_id"] == "forked"),
+        "{found}"
+    );
+    let scope = ["projection", "scope", "o", "--repository", "host/me/r"];
+    let ran = repo.siglum(&scope);
     assert_eq!(ran.code, Some(3), "{ran:#?}");
 }
 

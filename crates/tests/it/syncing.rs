@@ -2,6 +2,7 @@
 
 mod killed;
 mod launched;
+mod one_repository;
 
 use std::os::unix::fs::PermissionsExt as _;
 

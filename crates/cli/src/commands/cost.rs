@@ -11,6 +11,7 @@ use siglum_domain::link::Link;
 use siglum_domain::observation::Tokens;
 use siglum_domain::price::Prices;
 use siglum_domain::{AgentName, SessionId, TurnId};
+use siglum_engine::identity::repositories;
 use siglum_engine::views::cost::{self, By, CostQuery, CostRow, Costs, Explained, Sum};
 use siglum_engine::views::find;
 use siglum_engine::worker;
@@ -152,7 +153,7 @@ fn find(args: &Args, cx: &Cx) -> Result<CostReport, CommandError> {
     costs
         .rows
         .truncate(if more { args.limit } else { costs.rows.len() });
-    let repositories = read(&mut ledger, |tx| tx.repositories())?;
+    let repositories = read(&mut ledger, repositories::known)?;
     Ok(CostReport {
         costs,
         more,
@@ -330,9 +331,13 @@ fn record<'r>(row: &CostRow, repositories: &'r [RepositoryRecord]) -> Option<&'r
     repositories.iter().find(of_row)
 }
 
-/// The name of a repository as people know it: that of its first checkout.
+/// The name of a repository as people know it: where it is fetched from, else that of its first checkout.
 fn name(record: &RepositoryRecord) -> String {
+    if let Some(remote) = record.identity.hosted_remote() {
+        return remote.to_owned();
+    }
     let path = record.checkout();
+    let path = path.strip_suffix("/.git").unwrap_or(path);
     let last = path.rsplit('/').find(|part| !part.is_empty());
     last.unwrap_or(path).to_owned()
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::AgentName;
+use siglum_engine::identity::repositories;
 use siglum_engine::views::search::{self, Findings, Query, SearchResult, Words};
 use siglum_ledger::{RepositoryRecord, SessionFilter, read};
 
@@ -127,7 +128,7 @@ fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), Comma
         },
     };
     let findings = search::search(&cx.world()?, &mut ledger, &query)?;
-    let repositories = read(&mut ledger, |tx| tx.repositories())?;
+    let repositories = read(&mut ledger, repositories::known)?;
     Ok((findings, repositories))
 }
 

@@ -11,7 +11,8 @@ mod identity;
 mod recognition;
 mod relocation;
 
-pub use clones::clones;
+pub(crate) use clones::unite_clones;
+pub use clones::{clones, known, named};
 pub(crate) use git::{is_set_aside, leads_to, set_aside, usable_git};
 pub use identity::mark;
 pub(crate) use identity::note_identity;

@@ -109,10 +109,10 @@ fn a_look_overwrites_nothing_that_changed_meanwhile() {
         .unwrap();
     assert_eq!(now.identity.clone_of, Some(other.id));
     assert_eq!(now.identity.roots.len(), 1);
-    let both = stage.read(|tx| clones(tx, other.id));
+    let both = stage.read(|tx| clones(tx, &[other.id]));
     assert_eq!(both, [other.id, now.id]);
     set_clone_of(&mut stage.ledger, now.id, now.id).unwrap();
-    assert_eq!(stage.read(|tx| clones(tx, other.id)), [other.id]);
+    assert_eq!(stage.read(|tx| clones(tx, &[other.id])), [other.id]);
     // What was found in a place is not of a repository that has left it.
     write(&mut stage.ledger, Durability::Process, |tx| {
         tx.move_repository(before.id, "/elsewhere/.git", &[])

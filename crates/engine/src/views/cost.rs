@@ -21,6 +21,7 @@ use siglum_ledger::{
     Ledger, LedgerError, SessionFilter, SessionListing, Transaction, UsageFilter, read,
 };
 
+use crate::identity::repositories;
 use crate::views::overview::COUNT_MOST;
 use table::{Table, Used};
 
@@ -231,6 +232,10 @@ pub fn cost(
             query.repositories.is_empty() || own.is_some_and(|r| query.repositories.contains(&r))
         };
         listings.retain(is_own);
+        let own = listings
+            .iter_mut()
+            .filter_map(|l| l.record.repository.as_mut());
+        repositories::unite_clones(tx, own)?;
         for listing in listings {
             table.add(&used(tx, query, listing)?);
         }

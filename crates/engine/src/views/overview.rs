@@ -379,7 +379,7 @@ pub fn overview(
     let last = match repository {
         Some(repository) => {
             let newest = SessionFilter {
-                repositories: read(ledger, |tx| repositories::clones(tx, repository.id))?,
+                repositories: read(ledger, |tx| repositories::clones(tx, &[repository.id]))?,
                 limit: 1,
                 ..SessionFilter::default()
             };

@@ -117,7 +117,7 @@ pub(crate) async fn of_session(
         ("agent_role" = Option<String>, Query, description = "Only with this agent role", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
         ("phase" = Option<String>, Query, description = "Only in this phase", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
         ("label" = Option<Vec<LabelInput>>, Query, description = "Only with this label, `key=value`; may be repeated"),
-        ("repository" = Option<String>, Query, description = "Only in the repository of this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
+        ("repository" = Option<String>, Query, description = "Only in the repository of this name, id or remote (`github.com/owner/name`), and in its clones", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
         ("cursor" = Option<String>, Query, description = "Return checkpoints after this one (`next` of the previous page)", pattern = r"^chk_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
@@ -155,14 +155,15 @@ async fn listed(
                 Some(None) => return Ok(Err(Problem::not_found(NO_CURSOR))),
                 None => None,
             };
-            let repository = match &repository {
-                Some(name) => match tx.repository(name)? {
-                    Some(known) => Some(known.id),
-                    None => return Ok(Ok(CheckpointList::default())),
-                },
-                None => None,
+            let repositories = match &repository {
+                Some(name) => responses::repositories_named(tx, name)?,
+                None => Vec::new(),
             };
-            let mut found = checkpoints::listed(tx, session, repository, &links, after, limit + 1)?;
+            if repository.is_some() && repositories.is_empty() {
+                return Ok(Ok(CheckpointList::default()));
+            }
+            let mut found =
+                checkpoints::listed(tx, session, &repositories, &links, after, limit + 1)?;
             let more = found.len() > limit;
             found.truncate(limit);
             Ok(Ok(CheckpointList {

@@ -9,7 +9,7 @@ use siglum_engine::commits::why;
 use siglum_ledger::{LedgerError, Transaction, read};
 
 use super::path::Path;
-use super::responses::repository_name;
+use super::responses::{repositories_named, repository_name};
 use crate::admission::Launcher;
 use crate::app::App;
 use crate::problem::Problem;
@@ -24,7 +24,7 @@ use crate::wire::{Commit, CommitList};
     security(("launcher" = [])),
     params(
         ("commit" = String, Path, description = "Full commit id", pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$"),
-        ("repository" = Option<String>, Query, description = "Only in this repository", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
+        ("repository" = Option<String>, Query, description = "Only in the repository of this name, id or remote (`github.com/owner/name`), and in its clones", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
     ),
     responses((status = 200, description = "The records of the commit", body = CommitList), Problems))]
 pub(crate) async fn show(
@@ -56,14 +56,15 @@ fn known(
     let mut ids: BTreeSet<RepositoryId> = BTreeSet::new();
     ids.extend(tx.commits_named(commit)?.iter().map(|c| c.repository));
     ids.extend(tx.repositories()?.iter().map(|r| r.id));
+    if let Some(name) = repository {
+        let wanted = repositories_named(tx, name)?;
+        ids.retain(|id| wanted.contains(id));
+    }
     let mut commits = Vec::new();
     for id in ids {
         let Some(name) = repository_name(tx, id)? else {
             continue;
         };
-        if repository.is_some_and(|wanted| wanted != name) {
-            continue;
-        }
         if let Some(why) = why::recorded(tx, id, commit)? {
             commits.push(Commit::from_why(&why, name));
         }

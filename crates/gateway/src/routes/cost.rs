@@ -4,9 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use siglum_domain::price::Prices;
 use siglum_domain::{AgentName, Timestamp};
+use siglum_engine::identity::repositories;
 use siglum_engine::views::cost::{self, By, CostQuery};
 use siglum_ledger::read;
 
+use super::responses::repositories_named;
 use super::sessions::wanted_links;
 use crate::admission::Launcher;
 use crate::app::App;
@@ -34,7 +36,7 @@ const ROWS_MOST: usize = 10_000;
         ("label" = Option<Vec<LabelInput>>, Query, description = "Only turns with this label, `key=value`; may be repeated"),
         ("agent" = Option<String>, Query, description = "Only sessions of this agent", pattern = r"^[a-z0-9-]{1,64}$"),
         ("model" = Option<String>, Query, description = "Only messages of this model", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"),
-        ("repository" = Option<String>, Query, description = "Only sessions whose own repository has this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
+        ("repository" = Option<String>, Query, description = "Only sessions whose own repository has this name, id or remote (`github.com/owner/name`), or is a clone of it", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of rows; totals include all", minimum = 1, maximum = 10_000),
     ),
     responses((status = 200, description = "The usage and its cost", body = CostReport), Problems))]
@@ -49,19 +51,18 @@ pub(crate) async fn sum_up(
     query.end()?;
     let report = app.ledgers().read(&caller.tenant, move |_, ledger| {
         let mut wanted = wanted.clone();
-        let repositories = read(ledger, |tx| tx.repositories())?;
+        let known = read(ledger, repositories::known)?;
         if let Some(name) = &repository {
-            let known = repositories.iter().find(|r| r.common_dir == *name);
-            let Some(known) = known else {
+            wanted.repositories = read(ledger, |tx| repositories_named(tx, name))?;
+            if wanted.repositories.is_empty() {
                 return Ok(CostReport::nothing(wanted.by));
-            };
-            wanted.repositories = vec![known.id];
+            }
         }
         let prices = Prices::built_in();
         let mut costs = cost::cost(ledger, &wanted, prices, &day)?;
         let more = costs.rows.len() > limit;
         costs.rows.truncate(limit);
-        Ok(CostReport::new(wanted.by, &costs, more, &repositories))
+        Ok(CostReport::new(wanted.by, &costs, more, &known))
     });
     let report: Result<_, siglum_ledger::LedgerError> = report.await?;
     Ok(Json(report?))

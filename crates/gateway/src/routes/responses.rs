@@ -3,9 +3,10 @@
 use siglum_domain::{RepositoryId, SessionId};
 use siglum_engine::Here;
 use siglum_engine::driven::{remote, turn};
+use siglum_engine::identity::repositories;
 use siglum_ledger::{
-    CheckpointRecord, LedgerError, SessionFilter, SessionListing, SessionRecord, Summary,
-    Transaction,
+    CheckpointRecord, LedgerError, RepositoryRecord, SessionFilter, SessionListing, SessionRecord,
+    Summary, Transaction,
 };
 
 use crate::wire::{Checkpoint, Link, Pin, Session};
@@ -52,11 +53,27 @@ pub(super) fn repository_name(
     tx: &mut dyn Transaction,
     id: RepositoryId,
 ) -> Result<Option<String>, LedgerError> {
+    Ok(repository(tx, id)?.map(|r| r.common_dir))
+}
+
+fn repository(
+    tx: &mut dyn Transaction,
+    id: RepositoryId,
+) -> Result<Option<RepositoryRecord>, LedgerError> {
     if let Some(replica) = tx.replica_repository(id)? {
-        return Ok(Some(format!("{}:{}", replica.host, replica.common_dir)));
+        return Ok(Some(replica.into()));
     }
     let known = tx.repositories()?;
-    Ok(known.into_iter().find(|r| r.id == id).map(|r| r.common_dir))
+    Ok(known.into_iter().find(|r| r.id == id))
+}
+
+/// The repositories that a request names, by their name, id or remote, with their clones; none where nobody knows the name.
+pub(super) fn repositories_named(
+    tx: &mut dyn Transaction,
+    name: &str,
+) -> Result<Vec<RepositoryId>, LedgerError> {
+    let named = repositories::named(tx, name)?;
+    repositories::clones(tx, &named)
 }
 
 /// Sessions with what is attached to them.
@@ -69,7 +86,7 @@ pub(super) fn sessions(
         let statements = tx.statements_of_session(listing.record.id)?;
         let mut repositories = Vec::new();
         for id in remote::works_in(&listing.record, &statements) {
-            repositories.extend(repository_name(tx, id)?);
+            repositories.extend(repository(tx, id)?);
         }
         items.push(Session::new(listing, &statements, repositories));
     }

@@ -37,7 +37,7 @@ const PAGE_MOST: usize = 500;
         ("phase" = Option<String>, Query, description = "Only in this phase", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
         ("label" = Option<Vec<LabelInput>>, Query, description = "Only with this label, `key=value`; may be repeated"),
         ("agent" = Option<String>, Query, description = "Only sessions of this agent", pattern = r"^[a-z0-9-]{1,64}$"),
-        ("repository" = Option<String>, Query, description = "Only sessions in the repository of this name", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
+        ("repository" = Option<String>, Query, description = "Only sessions in the repository of this name, id or remote (`github.com/owner/name`), and in its clones", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
         ("state" = Option<String>, Query, description = "`open` or `all`", pattern = r"^(open|all)$"),
         ("cursor" = Option<String>, Query, description = "Return sessions after this one (`next` of the previous page)", pattern = r"^ses_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
@@ -73,11 +73,10 @@ pub(crate) async fn list(
         read(ledger, |tx| {
             let mut filter = filter.clone();
             if let Some(name) = &repository {
-                let known = tx.repository(name)?;
-                let Some(known) = known else {
+                filter.repositories = responses::repositories_named(tx, name)?;
+                if filter.repositories.is_empty() {
                     return Ok(Vec::new());
-                };
-                filter.repositories = vec![known.id];
+                }
             }
             let found = tx.sessions(&filter)?;
             responses::shown_sessions(&seeing(here), tx, &found)

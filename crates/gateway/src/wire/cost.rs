@@ -36,6 +36,9 @@ struct CostRow {
     /// The repository that the key belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     repository: Option<String>,
+    /// Where that repository is fetched from, as `host/owner/name`. Its clones are one row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repository_remote: Option<String>,
     /// The session that the key belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
@@ -76,12 +79,12 @@ impl CostReport {
     ) -> Self {
         let row = |row: &cost::CostRow| {
             let of_row = |r: &&RepositoryRecord| Some(r.id) == row.key.repository;
+            let repository = repositories.iter().find(of_row);
+            let remote = repository.and_then(|r| r.identity.hosted_remote());
             CostRow {
                 key: row.key.value.clone(),
-                repository: repositories
-                    .iter()
-                    .find(of_row)
-                    .map(|r| r.common_dir.clone()),
+                repository: repository.map(|r| r.name().to_owned()),
+                repository_remote: remote.map(str::to_owned),
                 session: row.key.session.map(|s| s.to_string()),
                 title: row.title.clone(),
                 last_at: row.last_at.to_string(),

@@ -7,7 +7,9 @@ use siglum_domain::observation::Tokens;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, Timestamp, TokenId};
 use siglum_engine::driven::turn::Held;
-use siglum_ledger::{LaunchEnd, Mode, SessionListing, SessionOrigin, Statement, StatementRecord};
+use siglum_ledger::{
+    LaunchEnd, Mode, RepositoryRecord, SessionListing, SessionOrigin, Statement, StatementRecord,
+};
 use utoipa::ToSchema;
 
 use super::links::{of_both, with_links};
@@ -279,6 +281,9 @@ pub(crate) struct Session {
     cwd: Option<String>,
     /// The repositories that it works in, its own first.
     repositories: Vec<String>,
+    /// Where its own repository is fetched from, as `host/owner/name`; the same for each of its clones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repository_remote: Option<String>,
     links: Vec<Link>,
     /// The first line of its first prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -310,11 +315,15 @@ impl Session {
     pub(crate) fn new(
         listing: &SessionListing,
         statements: &[StatementRecord],
-        repositories: Vec<String>,
+        repositories: Vec<RepositoryRecord>,
     ) -> Self {
         let record = &listing.record;
         let text = |at: Option<Timestamp>| at.map(|at| at.to_string());
         let used = listing.summary.tokens;
+        let own = repositories
+            .iter()
+            .find(|r| Some(r.id) == record.repository);
+        let remote = own.and_then(|r| r.identity.hosted_remote());
         Self {
             id: record.id.to_string(),
             agent: record.agent.to_string(),
@@ -335,7 +344,8 @@ impl Session {
             quarantined: record.quarantined.clone(),
             parent: record.parent.map(|(id, _)| id.to_string()),
             cwd: record.cwd.clone(),
-            repositories,
+            repository_remote: remote.map(str::to_owned),
+            repositories: repositories.into_iter().map(|r| r.common_dir).collect(),
             links: siglum_engine::identity::statements::links(statements)
                 .iter()
                 .map(Link::from)

@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0016_unfinished.sql"),
     include_str!("../../migrations/postgres/0017_tallies.sql"),
     include_str!("../../migrations/postgres/0018_identity.sql"),
+    include_str!("../../migrations/postgres/0020_shared_identity.sql"),
 ];
 
 /// The schema that this program writes.

@@ -12,12 +12,26 @@ use crate::replicas::{
     Destination, DueDocument, ReplicaRepository, ReplicaRow, ReplicaTurn, RewriteRecord,
 };
 use crate::row::{from_word, pack, unpack};
-use crate::stored::Subjects;
+use crate::stored::{Subjects, read_identity, stored_roots};
 use crate::{LedgerError, Replicas};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
 const ROW: &str = "sequence, turn, id, source, key, event, subagent, kind, at, recorded_at, salt, digest, payload";
+
+const REPOSITORY: &str = "SELECT e.repository, e.home, e.host, e.common_dir, r.roots, r.remote \
+     FROM replica_repositories e JOIN repositories r ON r.tenant = $1 AND r.id = e.repository WHERE e.tenant = $1";
+
+fn replica_repository(row: &Row) -> Result<ReplicaRepository> {
+    let roots: String = raw(row, 4)?;
+    Ok(ReplicaRepository {
+        id: get(row, 0)?,
+        home: get(row, 1)?,
+        host: raw(row, 2)?,
+        common_dir: raw(row, 3)?,
+        identity: read_identity(&roots, raw(row, 5)?, None),
+    })
+}
 
 fn replica_row(row: &Row) -> Result<ReplicaRow> {
     let source: Source = from_word("source", raw(row, 3)?)?;
@@ -305,11 +319,16 @@ impl Replicas for Tx<'_> {
     }
 
     fn put_replica_repository(&mut self, r: &ReplicaRepository, at: Timestamp) -> Result<()> {
-        let sql = "INSERT INTO repositories (tenant, id, common_dir, first_at) VALUES ($1, $2, $3, $4) \
-             ON CONFLICT (tenant, id) DO UPDATE SET common_dir = excluded.common_dir";
+        let sql = "INSERT INTO repositories (tenant, id, common_dir, first_at, roots, remote) VALUES ($1, $2, $3, $4, $5, $6) \
+             ON CONFLICT (tenant, id) DO UPDATE SET common_dir = excluded.common_dir, roots = excluded.roots, \
+             remote = excluded.remote";
         // Its place is nobody's here, and another one may be called the same: each has a name of its own among ours.
         let dir = format!("replica:{}", r.id.uuid().simple());
-        self.run(sql, &[&Col(r.id), &dir, &Col(at)])?;
+        let roots = stored_roots(&r.identity);
+        self.run(
+            sql,
+            &[&Col(r.id), &dir, &Col(at), &roots, &r.identity.remote],
+        )?;
         let sql = "INSERT INTO replica_repositories (tenant, repository, home, host, common_dir) VALUES ($1, $2, $3, $4, $5) \
              ON CONFLICT (tenant, repository) DO UPDATE SET home = excluded.home, host = excluded.host, \
              common_dir = excluded.common_dir";
@@ -318,15 +337,13 @@ impl Replicas for Tx<'_> {
     }
 
     fn replica_repository(&mut self, id: RepositoryId) -> Result<Option<ReplicaRepository>> {
-        let sql = "SELECT repository, home, host, common_dir FROM replica_repositories WHERE tenant = $1 AND repository = $2";
-        self.row(sql, &[&Col(id)], |row| {
-            Ok(ReplicaRepository {
-                id: get(row, 0)?,
-                home: get(row, 1)?,
-                host: raw(row, 2)?,
-                common_dir: raw(row, 3)?,
-            })
-        })
+        let sql = format!("{REPOSITORY} AND e.repository = $2");
+        self.row(&sql, &[&Col(id)], replica_repository)
+    }
+
+    fn replica_repositories(&mut self) -> Result<Vec<ReplicaRepository>> {
+        let sql = format!("{REPOSITORY} ORDER BY e.repository");
+        self.rows(&sql, &[], replica_repository)
     }
 
     fn put_replica_session(&mut self, r: &SessionRecord, natives: &[NativeId]) -> Result<()> {

@@ -192,13 +192,17 @@ impl Sessions for Tx<'_> {
         repository: RepositoryId,
         identity: &RepositoryIdentity,
     ) -> Result<()> {
-        let sql = "UPDATE repositories SET roots = $3, remote = $4, clone_of = $5 WHERE tenant = $1 AND id = $2";
+        let sql = "UPDATE repositories SET roots = $3, remote = $4, clone_of = $5 WHERE tenant = $1 AND id = $2 \
+             AND (roots IS DISTINCT FROM $3 OR remote IS DISTINCT FROM $4 OR clone_of IS DISTINCT FROM $5)";
         let (roots, clone_of) = (stored_roots(identity), identity.clone_of.map(Col));
-        self.run(
+        let changed = self.run(
             sql,
             &[&Col(repository), &roots, &identity.remote, &clone_of],
         )?;
-        Ok(())
+        match changed {
+            0 => Ok(()),
+            _ => self.changed("repository", &repository.uuid().simple().to_string()),
+        }
     }
 
     fn move_repository(

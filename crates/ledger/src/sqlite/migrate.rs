@@ -29,6 +29,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0016_unfinished.sql"),
     include_str!("../../migrations/sqlite/0017_tallies.sql"),
     include_str!("../../migrations/sqlite/0018_identity.sql"),
+    include_str!("../../migrations/sqlite/0020_shared_identity.sql"),
 ];
 
 /// The schema that this program writes.

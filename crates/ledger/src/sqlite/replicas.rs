@@ -11,12 +11,15 @@ use crate::replicas::{
     Destination, DueDocument, ReplicaRepository, ReplicaRow, ReplicaTurn, RewriteRecord,
 };
 use crate::row::{from_word, pack, unpack};
-use crate::stored::Subjects;
+use crate::stored::{Subjects, read_identity, stored_roots};
 use crate::{LedgerError, Replicas};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
 const ROW: &str = "sequence, turn, id, source, key, event, subagent, kind, at, recorded_at, salt, digest, payload";
+
+const REPOSITORY: &str = "SELECT e.repository, e.home, e.host, e.common_dir, r.roots, r.remote \
+     FROM replica_repositories e JOIN repositories r ON r.id = e.repository";
 
 /// An entry whose source and payload are not read yet.
 type Raw = (ReplicaRow, String, Option<Vec<u8>>);
@@ -46,6 +49,17 @@ fn whole_row((row, source, payload): Raw) -> Result<ReplicaRow> {
         source: from_word("source", &source)?,
         fact: payload.map(|p| unpack(&p)).transpose()?,
         ..row
+    })
+}
+
+fn replica_repository(row: &Row<'_>) -> rusqlite::Result<ReplicaRepository> {
+    let roots: String = row.get(4)?;
+    Ok(ReplicaRepository {
+        id: get(row, 0)?,
+        home: get(row, 1)?,
+        host: row.get(2)?,
+        common_dir: row.get(3)?,
+        identity: read_identity(&roots, row.get(5)?, None),
     })
 }
 
@@ -249,12 +263,14 @@ impl Replicas for Tx<'_> {
     }
 
     fn put_replica_repository(&mut self, r: &ReplicaRepository, at: Timestamp) -> Result<()> {
-        let sql = "INSERT INTO repositories (id, common_dir, first_at) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET common_dir = excluded.common_dir";
+        let sql = "INSERT INTO repositories (id, common_dir, first_at, roots, remote) VALUES (?1, ?2, ?3, ?4, ?5) \
+             ON CONFLICT (id) DO UPDATE SET common_dir = excluded.common_dir, roots = excluded.roots, remote = excluded.remote";
         // Its place is nobody's here, and another one may be called the same: each has a name of its own among ours.
         let dir = format!("replica:{}", r.id.uuid().simple());
+        let (roots, remote) = (stored_roots(&r.identity), &r.identity.remote);
         self.db
             .prepare_cached(sql)?
-            .execute((Col(r.id), dir, Col(at)))?;
+            .execute((Col(r.id), dir, Col(at), roots, remote))?;
         self.sum("repositories", "id = ?1", [Col(r.id)])?;
         let sql = "INSERT OR REPLACE INTO replica_repositories (repository, home, host, common_dir) VALUES (?1, ?2, ?3, ?4)";
         self.db
@@ -264,17 +280,19 @@ impl Replicas for Tx<'_> {
     }
 
     fn replica_repository(&mut self, id: RepositoryId) -> Result<Option<ReplicaRepository>> {
-        let sql = "SELECT repository, home, host, common_dir FROM replica_repositories WHERE repository = ?1";
-        let repository = |row: &Row<'_>| {
-            Ok(ReplicaRepository {
-                id: get(row, 0)?,
-                home: get(row, 1)?,
-                host: row.get(2)?,
-                common_dir: row.get(3)?,
-            })
-        };
-        let mut query = self.db.prepare_cached(sql)?;
-        Ok(query.query_row([Col(id)], repository).optional()?)
+        let mut query = self
+            .db
+            .prepare_cached(&format!("{REPOSITORY} WHERE e.repository = ?1"))?;
+        Ok(query.query_row([Col(id)], replica_repository).optional()?)
+    }
+
+    fn replica_repositories(&mut self) -> Result<Vec<ReplicaRepository>> {
+        let mut query = self
+            .db
+            .prepare_cached(&format!("{REPOSITORY} ORDER BY e.repository"))?;
+        Ok(query
+            .query_map([], replica_repository)?
+            .collect::<rusqlite::Result<_>>()?)
     }
 
     fn put_replica_session(&mut self, r: &SessionRecord, natives: &[NativeId]) -> Result<()> {

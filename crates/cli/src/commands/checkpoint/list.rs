@@ -60,15 +60,15 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Some(text) => Some(find::session(&mut ledger, text)?),
         None => None,
     };
-    let repository = match (session, &args.place.repository) {
-        (Some(_), None) => None,
-        _ => args.place.one(cx, &mut ledger, here)?,
+    let repositories = match (session, &args.place.repository) {
+        (Some(_), None) => Vec::new(),
+        _ => args.place.listed(cx, &mut ledger, here)?,
     };
     let rows = read(&mut ledger, |tx| {
         let skip = args.period.until.is_some() || args.limit == 0;
         let most = if skip { LOOK_AT } else { args.limit + 1 };
         let links = args.facts.links();
-        let mut records = checkpoints::listed(tx, session, repository, &links, None, most)?;
+        let mut records = checkpoints::listed(tx, session, &repositories, &links, None, most)?;
         records.retain(|c| fits(c, args.period));
         if args.limit > 0 {
             records.truncate(args.limit + 1);

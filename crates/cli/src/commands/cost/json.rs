@@ -34,8 +34,10 @@ pub struct Json {
 struct Row {
     /// What it is of: an id, a name, a number or a day; absent where it is not known or there is none.
     key: Option<String>,
-    /// The git common directory of the repository that the key means something in.
+    /// The git common directory of the repository that the key means something in; its remote, if that is on another machine.
     repository: Option<String>,
+    /// Where that repository is fetched from, as `host/owner/name`; its clones are one row.
+    repository_remote: Option<String>,
     /// The session that the key means something in.
     session: Option<String>,
     /// The title of the session, or the first line of the commit's message.
@@ -130,7 +132,10 @@ impl Row {
         let used = Used::from_sum(&row.sum);
         Self {
             key: row.key.value.clone(),
-            repository: repository.map(|r| r.common_dir.clone()),
+            repository: repository.map(|r| r.name().to_owned()),
+            repository_remote: repository
+                .and_then(|r| r.identity.hosted_remote())
+                .map(str::to_owned),
             session: row.key.session.map(|s| s.to_string()),
             title: row.title.clone(),
             last_at: row.last_at.to_string(),

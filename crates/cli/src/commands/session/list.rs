@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use siglum_domain::{AgentName, RepositoryId};
+use siglum_engine::identity::repositories;
 use siglum_engine::views::overview::{self, Listed, Stand};
 use siglum_ledger::{
     Forgotten, RepositoryRecord, SessionFilter, SessionOrigin, SessionRecord, SqliteLedger, read,
@@ -72,7 +73,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let more = args.limit > 0 && sessions.len() > args.limit;
     sessions.truncate(if more { args.limit } else { sessions.len() });
-    let repositories = read(&mut ledger, |tx| tx.repositories())?;
+    let repositories = read(&mut ledger, repositories::known)?;
     if cx.ui.json {
         let rows = sessions.iter();
         let sessions = rows
@@ -207,8 +208,10 @@ pub struct Session {
     created_at: String,
     last_at: String,
     ended_at: Option<String>,
-    /// The git common directory of the repository that it works in.
+    /// The git common directory of the repository that it works in; behind the name of its machine, if that is another one.
     repository: Option<String>,
+    /// Where that repository is fetched from, as `host/owner/name`; the same for each of its clones.
+    repository_remote: Option<String>,
     worktree: Option<String>,
     /// What is attached to it now.
     links: Vec<Fact>,
@@ -320,6 +323,9 @@ impl Session {
             last_at: record.last_at.to_string(),
             ended_at: record.ended_at.map(|t| t.to_string()),
             repository: repository.map(|r| r.common_dir.clone()),
+            repository_remote: repository
+                .and_then(|r| r.identity.hosted_remote())
+                .map(str::to_owned),
             worktree: record.worktree.clone(),
             links: session.links.iter().map(Fact::from).collect(),
             cwd: record.cwd.clone(),

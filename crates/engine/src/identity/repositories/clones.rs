@@ -1,7 +1,10 @@
 //! Which repositories are clones of one. It is asked when something is to be read, and decides nothing else: above all not
 //! what may leave this machine.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use siglum_domain::RepositoryId;
+use siglum_gitstore::remote_name;
 use siglum_ledger::{LedgerError, RepositoryIdentity, RepositoryRecord, Transaction};
 
 /// What can be told of two repositories.
@@ -44,28 +47,120 @@ pub(super) fn share_root(one: &RepositoryIdentity, other: &RepositoryIdentity) -
     one.roots.iter().any(|root| other.roots.contains(root))
 }
 
-/// All clones of a repository that are known, with itself as the first.
+/// All repositories that are known, with those of other ledgers behind the others.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn known(tx: &mut dyn Transaction) -> Result<Vec<RepositoryRecord>, LedgerError> {
+    let mut all = tx.repositories()?;
+    let elsewhere = tx.replica_repositories()?;
+    all.extend(elsewhere.into_iter().map(RepositoryRecord::from));
+    Ok(all)
+}
+
+/// The repositories of a name: the id of one, the name that answers have for it, or an address that it is fetched from,
+/// which several may have. Those of forks are among them: nobody says which one is meant.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn named(tx: &mut dyn Transaction, name: &str) -> Result<Vec<RepositoryId>, LedgerError> {
+    // Without a scheme it is a name already, with `.git` at its end or without.
+    let remote = remote_name(name).or_else(|| remote_name(&format!("ssh://{name}")));
+    let id = name.parse::<RepositoryId>().ok();
+    let mut found = known(tx)?;
+    found.retain(|r| {
+        let is_remote = remote.is_some() && r.identity.hosted_remote() == remote.as_deref();
+        is_remote || id == Some(r.id) || r.common_dir == name
+    });
+    Ok(found.into_iter().map(|r| r.id).collect())
+}
+
+/// All known clones of some repositories, in this ledger and in others, with themselves before them.
 ///
 /// # Errors
 /// Those of the ledger.
 pub fn clones(
     tx: &mut dyn Transaction,
-    of: RepositoryId,
+    of: &[RepositoryId],
 ) -> Result<Vec<RepositoryId>, LedgerError> {
-    let (mut found, mut others): (Vec<_>, Vec<_>) =
-        tx.repositories()?.into_iter().partition(|r| r.id == of);
-    let mut next = 0;
-    while let Some(one) = found.get(next) {
-        let is_clone = |other: &RepositoryRecord| kinship(one, other) == Kinship::Clones;
-        let (clones, rest) = others.into_iter().partition(is_clone);
-        others = rest;
-        found.extend::<Vec<_>>(clones);
-        next += 1;
+    let mut all = of.to_vec();
+    for group in groups(tx)? {
+        if group.iter().any(|r| of.contains(&r.id)) {
+            let others = group.iter().map(|r| r.id).filter(|id| !of.contains(id));
+            all.extend(others);
+        }
     }
-    match found.is_empty() {
-        // Of another ledger.
-        true => Ok(vec![of]),
-        false => Ok(found.into_iter().map(|r| r.id).collect()),
+    Ok(all)
+}
+
+/// Puts one and the same of these repositories in the place of each of its clones among them: a directory of this machine
+/// where one is.
+///
+/// # Errors
+/// Those of the ledger.
+pub(crate) fn unite_clones<'i>(
+    tx: &mut dyn Transaction,
+    ids: impl IntoIterator<Item = &'i mut RepositoryId>,
+) -> Result<(), LedgerError> {
+    let ids: Vec<&mut RepositoryId> = ids.into_iter().collect();
+    // Whoever asks of one alone is told of no other place.
+    let named: BTreeSet<RepositoryId> = ids.iter().map(|id| **id).collect();
+    let mut first_of: BTreeMap<RepositoryId, RepositoryId> = BTreeMap::new();
+    for mut group in groups(tx)? {
+        group.retain(|r| named.contains(&r.id));
+        if let Some(first) = group.iter().min_by_key(|r| (!r.is_here(), r.id)) {
+            first_of.extend(group.iter().map(|r| (r.id, first.id)));
+        }
+    }
+    for id in ids {
+        if let Some(first) = first_of.get(&*id) {
+            *id = *first;
+        }
+    }
+    Ok(())
+}
+
+/// All known repositories, each with its clones. One of another ledger has the remote of each of its clones, so it is
+/// compared with no others.
+fn groups(tx: &mut dyn Transaction) -> Result<Vec<Vec<RepositoryRecord>>, LedgerError> {
+    let mut groups = Vec::new();
+    let mut others = tx.repositories()?;
+    let mut elsewhere: BTreeMap<String, Vec<RepositoryRecord>> = BTreeMap::new();
+    for record in tx
+        .replica_repositories()?
+        .into_iter()
+        .map(RepositoryRecord::from)
+    {
+        match record.identity.remote.clone() {
+            Some(remote) => elsewhere.entry(remote).or_default().push(record),
+            None => groups.push(vec![record]),
+        }
+    }
+    loop {
+        let Some(first) = others.pop() else {
+            match elsewhere.pop_first() {
+                Some((_, records)) => others = records,
+                None => return Ok(groups),
+            }
+            continue;
+        };
+        let mut group = vec![first];
+        let mut next = 0;
+        while let Some(one) = group.get(next) {
+            let remote = one.identity.remote.as_ref();
+            others.extend(
+                remote
+                    .and_then(|r| elsewhere.remove(r))
+                    .into_iter()
+                    .flatten(),
+            );
+            let is_clone = |other: &RepositoryRecord| kinship(one, other) == Kinship::Clones;
+            let (clones, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(is_clone);
+            others = rest;
+            group.extend(clones);
+            next += 1;
+        }
+        groups.push(group);
     }
 }
 

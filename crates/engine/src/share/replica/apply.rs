@@ -6,15 +6,16 @@ use siglum_domain::link::Link;
 use siglum_domain::redact::Redactor;
 use siglum_domain::scope::Kinds;
 use siglum_domain::{LedgerId, RepositoryId, SessionId, Timestamp};
+use siglum_gitstore::is_remote_name;
 use siglum_ledger::{
-    Durability, Forgotten, Ledger, ReplicaRepository, ReplicaRow, SessionRecord, Statement,
-    StatementRecord, Transaction, attempt,
+    Durability, Forgotten, Ledger, ReplicaRepository, ReplicaRow, RepositoryIdentity,
+    SessionRecord, Statement, StatementRecord, Transaction, attempt,
 };
 
 use super::changes::Changes;
 use super::clean::{self, Cleaned};
 use super::error::{of_document, refuse};
-use super::limits::{list, word};
+use super::limits::{ROOTS_MOST, list, word};
 use super::wire::*;
 use super::{DocumentName, ReplicaError, speaker};
 use crate::Here;
@@ -229,6 +230,7 @@ impl Taking<'_> {
         here: &BTreeSet<RepositoryId>,
     ) -> Result<()> {
         let name = DocumentName::Repository(document.id);
+        keeps_rules(&name, document)?;
         let document = self.cleaned(&name, document)?;
         word(&name, "common_dir", &document.common_dir)?;
         word(&name, "host", &document.host)?;
@@ -239,19 +241,37 @@ impl Taking<'_> {
         if known.is_some() {
             self.of_sender(&name, document.id)?;
         }
-        let repository = ReplicaRepository {
+        let mut repository = ReplicaRepository {
             id: document.id,
             home: self.batch.ledger,
             host: document.host,
             common_dir: document.common_dir,
+            identity: RepositoryIdentity {
+                roots: document.roots,
+                remote: document.remote.filter(|remote| is_remote_name(remote)),
+                clone_of: None,
+            },
         };
+        let nothing = RepositoryIdentity::default();
+        if let Some(known) = &known
+            && repository.identity == nothing
+        {
+            // Its ledger has not looked yet, or is of a program that does not tell.
+            repository.identity = known.identity.clone();
+        }
         if let (Some(known), Some(_)) = (&known, &self.family) {
-            if *known != repository {
-                self.leave_out(
-                    &name,
-                    "other sessions work there too; its place is unchanged",
-                );
+            let place = (&known.host, &known.common_dir);
+            let is_place_known = place == (&repository.host, &repository.common_dir);
+            if *known == repository {
+                return Ok(());
             }
+            if !is_place_known || known.identity != nothing {
+                self.leave_out(&name, "other sessions work there too; it is unchanged");
+                return Ok(());
+            }
+            // What nobody has said yet is added.
+            self.tx.put_replica_repository(&repository, self.at)?;
+            self.changes.repositories += 1;
             return Ok(());
         }
         if !self.is_newer("repository", &document.id.to_string())? {
@@ -450,5 +470,20 @@ impl Taking<'_> {
         self.tx.put_statement(&record)?;
         self.changes.corrected += 1;
         Ok(())
+    }
+}
+
+/// Refuses a repository by what tells its clones from others.
+fn keeps_rules(name: &DocumentName, document: &RepositoryDocument) -> Result<()> {
+    if document.roots.len() > ROOTS_MOST {
+        let rule = format!("roots has more than {ROOTS_MOST} items");
+        return Err(refuse(name.clone(), rule));
+    }
+    match document.remote.as_deref().is_none_or(is_remote_name) {
+        true => Ok(()),
+        false => Err(refuse(
+            name.clone(),
+            "its remote is not a name like host/o/r",
+        )),
     }
 }

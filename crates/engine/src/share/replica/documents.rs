@@ -2,12 +2,14 @@
 
 use siglum_domain::redact::Redactor;
 use siglum_domain::scope::Kinds;
+use siglum_gitstore::is_remote_name;
 use siglum_ledger::{
-    CommitRecord, FileAuthors, Forgotten, LedgerError, ReplicaRow, RewriteRecord, SessionRecord,
-    Transaction,
+    CommitRecord, FileAuthors, Forgotten, LedgerError, ReplicaRow, RepositoryRecord, RewriteRecord,
+    SessionRecord, Transaction,
 };
 
 use super::clean::{self, Cleaned};
+use super::limits::ROOTS_MOST;
 use super::wire::*;
 
 /// An entry. What the rules of today or the scope change has no salt any more.
@@ -31,6 +33,23 @@ pub(super) fn entry(redactor: &Redactor, kinds: Kinds, row: ReplicaRow) -> Entry
         salt: salt.map(|s| hex(&s)),
         digest: row.digest,
         fact,
+    }
+}
+
+/// A repository on a machine of this name. That a path is fetched from means something there only, and does not leave.
+pub(super) fn repository(
+    redactor: &Redactor,
+    host: &str,
+    record: &RepositoryRecord,
+) -> RepositoryDocument {
+    let identity = &record.identity;
+    let remote = identity.hosted_remote().map(str::to_owned);
+    RepositoryDocument {
+        id: record.id,
+        common_dir: clean::text(redactor, record.common_dir.clone()),
+        host: host.to_owned(),
+        roots: identity.roots.iter().take(ROOTS_MOST).cloned().collect(),
+        remote: clean::optional(redactor, remote).filter(|remote| is_remote_name(remote)),
     }
 }
 

@@ -15,6 +15,8 @@ pub const BATCH_MOST: usize = 32 << 20;
 pub(super) const WORD_MOST: usize = 4096;
 /// The most names, pins, rewrites or turns of one document.
 pub(super) const LIST_MOST: usize = 10_000;
+/// The most commits without parents that a repository is known by.
+pub(super) const ROOTS_MOST: usize = 256;
 /// The largest payload, and the largest judgement, in bytes of JSON.
 pub(super) const PAYLOAD_MOST: usize = 16 << 20;
 

@@ -17,6 +17,8 @@ mod clean;
 mod documents;
 mod entries;
 mod error;
+#[cfg(test)]
+mod identities;
 mod limits;
 mod outgoing;
 mod outsiders;

@@ -575,11 +575,8 @@ impl<'a> Rest<'a> {
             self.places.retain(|r| guard.has_repository(*r));
         }
         for record in self.here.iter().filter(|r| self.places.contains(&r.id)) {
-            self.batch.repositories.push(RepositoryDocument {
-                id: record.id,
-                common_dir: clean::text(self.redactor, record.common_dir.clone()),
-                host: self.host.to_owned(),
-            });
+            let document = documents::repository(self.redactor, self.host, record);
+            self.batch.repositories.push(document);
         }
         Ok(())
     }

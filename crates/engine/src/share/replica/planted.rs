@@ -39,6 +39,8 @@ fn full() -> Batch {
     commit(&mut from, session, 1);
     let mut batch = batch(&mut from);
     let repository = batch.repositories[0].id;
+    batch.repositories[0].roots = vec![oid(0x11)];
+    batch.repositories[0].remote = Some("host/o/r".to_owned());
     let document = &mut batch.sessions[0];
     document.natives.push(NativeId::new("another").unwrap());
     document.cwd = Some("/repos/r".to_owned());

@@ -475,7 +475,7 @@ fn what_breaks_a_rule_is_refused_with_its_name_and_nothing_is_written() {
     let good = batch(&mut from);
     let receipt = |n| DocumentName::Receipt(session, n);
     type Spoil = fn(&mut Batch);
-    let spoiled: [(Spoil, DocumentName); 14] = [
+    let spoiled: [(Spoil, DocumentName); 18] = [
         (
             |b| b.receipts[1].receipt.digest = GENESIS.to_owned(),
             receipt(2),
@@ -528,6 +528,22 @@ fn what_breaks_a_rule_is_refused_with_its_name_and_nothing_is_written() {
                 }
             },
             DocumentName::Statement(1),
+        ),
+        (
+            |b| b.repositories[0].roots = vec![oid(1); 257],
+            DocumentName::Repository(repository),
+        ),
+        (
+            |b| b.repositories[0].remote = Some("https://user:pass@host/o/r".to_owned()),
+            DocumentName::Repository(repository),
+        ),
+        (
+            |b| b.repositories[0].remote = Some("/srv/git/r.git".to_owned()),
+            DocumentName::Repository(repository),
+        ),
+        (
+            |b| b.repositories[0].remote = Some(format!("host/{}", "r".repeat(5_000))),
+            DocumentName::Repository(repository),
         ),
         (
             |b| b.commits[0].patch = Some("\0".to_owned()),

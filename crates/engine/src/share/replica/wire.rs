@@ -75,6 +75,12 @@ pub struct RepositoryDocument {
     pub common_dir: String,
     /// The name of that machine.
     pub host: String,
+    /// The commits without parents that it goes back to; none where its ledger does not know them, or does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<Oid>,
+    /// Where it is fetched from, as `host/o/r`, by one name for all forms of an address; absent where that is a path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
 }
 
 /// The record of a session, without what its ledger alone is concerned with.
