@@ -16,6 +16,7 @@ use super::file::File;
 use super::job::Job;
 #[cfg(feature = "postgres")]
 use super::server::Server;
+use crate::metrics::StoreMetrics;
 use crate::settings::{Limits, Store};
 use crate::shares::place_to_read;
 
@@ -24,7 +25,7 @@ const LOCAL: &str = siglum_domain::access::DEFAULT_TENANT;
 
 /// The threads. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Ledgers(Arc<Threads>, Arc<Mutex<Option<Tried>>>);
+pub(crate) struct Ledgers(Arc<Threads>, Arc<Mutex<Option<Tried>>>, StoreMetrics);
 
 /// When it was last tried to write, and what came of it.
 type Tried = (Instant, Result<(), Unavailable>);
@@ -81,7 +82,13 @@ impl Ledgers {
             #[cfg(feature = "postgres")]
             Store::Server(url) => Threads::Server(Server::open(url, limits)?),
         };
-        Ok(Self(Arc::new(threads), Arc::default()))
+        let metrics = StoreMetrics::default();
+        Ok(Self(Arc::new(threads), Arc::default(), metrics))
+    }
+
+    /// What is counted of the work that is handed over.
+    pub(crate) const fn metrics(&self) -> &StoreMetrics {
+        &self.2
     }
 
     /// The tenant of a file.
@@ -162,7 +169,7 @@ impl Ledgers {
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
-        self.give(Threads::probe, tenant, work).await
+        self.give("probe", Threads::probe, tenant, work).await
     }
 
     /// Does something that only reads.
@@ -172,7 +179,7 @@ impl Ledgers {
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
         let _place = place_to_read().await;
-        self.give(Threads::read, tenant, work).await
+        self.give("read", Threads::read, tenant, work).await
     }
 
     /// Does something that writes. What it gives is stored by then.
@@ -181,19 +188,25 @@ impl Ledgers {
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
-        self.give(Threads::write, tenant, work).await
+        self.give("write", Threads::write, tenant, work).await
     }
 
     /// Hands work over, and waits for what it gives.
     async fn give<T: Send + 'static>(
         &self,
+        kind: &'static str,
         to: fn(&Threads, Job) -> Result<(), Unavailable>,
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
         let (job, receiver) = Job::new(tenant, work);
-        to(&self.0, job)?;
-        receiver.await.unwrap_or(Err(Unavailable::Broken))
+        let active = self.2.begin(kind);
+        let done = match to(&self.0, job) {
+            Ok(()) => receiver.await.unwrap_or(Err(Unavailable::Broken)),
+            Err(why) => Err(why),
+        };
+        active.end(done.as_ref().map_or_else(Unavailable::outcome, |_| "done"));
+        done
     }
 }
 
