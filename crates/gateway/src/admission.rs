@@ -11,12 +11,14 @@ use siglum_domain::audit::Action;
 use siglum_domain::{SessionId, Tenant};
 use siglum_engine::identity::access::{self, AccessError};
 use siglum_engine::identity::audit::{self, Entry};
+use tracing::Instrument as _;
 
 use crate::app::App;
 use crate::caller::Caller;
 use crate::connection::{Connection, Peer};
 use crate::ledgers::Unavailable;
 use crate::problem::Problem;
+use crate::request_log::RequestLog;
 use crate::shares::Slot;
 
 /// The word of the audit for a request that the token does not allow.
@@ -80,6 +82,9 @@ async fn come(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     let peer = parts.extensions.get::<Peer>();
     let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
     let caller = let_in(app, &secret, from).await?;
+    if let Some(log) = RequestLog::current() {
+        log.note_caller(&caller.tenant, caller.known.token);
+    }
     if let Some(connection) = parts.extensions.get::<Connection>() {
         connection.count_for(app.token_connections(), &caller.key())?;
     }
@@ -179,14 +184,15 @@ fn stranger(
     let (ledgers, tenant) = (app.ledgers().clone(), tenant.clone());
     let (code, detail) = (refusal.code(), refusal.to_string());
     let more = json!({ "from": from.to_string() });
-    tokio::spawn(async move {
+    let noting = async move {
         let noted = ledgers.write(&tenant, move |here, ledger| {
             access::note_refusal(here, ledger, &digest, &refusal, &more)
         });
         if !matches!(noted.await, Ok(Ok(_))) {
             tracing::warn!("cannot record the refusal of a token");
         }
-    });
+    };
+    tokio::spawn(noting.in_current_span());
     Problem::unauthorized(code, detail)
 }
 
@@ -216,7 +222,7 @@ pub(crate) fn read(app: &App, caller: &Caller, session: SessionId) {
 
 fn noted(app: &App, caller: &Caller, entry: Entry) {
     let (ledgers, tenant) = (app.ledgers().clone(), caller.tenant.clone());
-    tokio::spawn(async move {
+    let noting = async move {
         let noted = ledgers
             .write(&tenant, move |here, ledger| {
                 audit::note(here, ledger, &entry)
@@ -225,13 +231,14 @@ fn noted(app: &App, caller: &Caller, entry: Entry) {
         if !matches!(noted, Ok(Ok(_))) {
             tracing::warn!("cannot write an audit entry");
         }
-    });
+    };
+    tokio::spawn(noting.in_current_span());
 }
 
 /// Notes the use of a token; nobody waits for that.
 fn note(app: &App, caller: &Caller) {
     let (ledgers, caller) = (app.ledgers().clone(), caller.clone());
-    tokio::spawn(async move {
+    let noting = async move {
         let known = caller.known;
         let noted = ledgers
             .write(&caller.tenant, move |here, ledger| {
@@ -241,5 +248,6 @@ fn note(app: &App, caller: &Caller) {
         if !matches!(noted, Ok(Ok(()))) {
             tracing::warn!("cannot record the use of a token");
         }
-    });
+    };
+    tokio::spawn(noting.in_current_span());
 }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use siglum_domain::context::Policy;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
@@ -11,6 +12,7 @@ use crate::cors::Origin;
 use crate::ledgers::Ledgers;
 use crate::limits::Rates;
 use crate::metrics::Metrics;
+use crate::proxies::Proxies;
 use crate::quota::Quota;
 use crate::runs::Runs;
 use crate::settings::{HeartbeatSettings, Limits, Settings};
@@ -33,9 +35,12 @@ struct Inner {
     runs: Runs,
     heartbeats: HeartbeatSettings,
     origins: Vec<Origin>,
+    proxies: Proxies,
     /// Room for bodies that are being unpacked.
     unpacking: Semaphore,
-    /// Turned to true when the gateway is told to stop.
+    /// Set when the gateway is told to stop: no run is begun any more, and those that go on may end.
+    draining: AtomicBool,
+    /// Turned to true behind that: whatever still goes on is brought to its end.
     stopping: watch::Sender<bool>,
     /// Grows with each turn that is sealed here.
     sealed: watch::Sender<u64>,
@@ -59,6 +64,8 @@ impl App {
             runs: Runs::new(settings.runs.clone()),
             heartbeats: settings.heartbeats.clone(),
             origins: settings.origins.clone(),
+            proxies: Proxies::new(settings.proxies.clone()),
+            draining: AtomicBool::new(false),
             stopping: watch::Sender::new(false),
             sealed: watch::Sender::new(0),
         }))
@@ -119,7 +126,17 @@ impl App {
         room.expect("because nobody closes it")
     }
 
-    /// From now on nothing new is begun.
+    /// From now on no run is begun.
+    pub(crate) fn drain(&self) {
+        self.0.draining.store(true, Ordering::Release);
+    }
+
+    /// Whether the gateway was told to stop.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.0.draining.load(Ordering::Acquire)
+    }
+
+    /// From now on nothing goes on.
     pub(crate) fn stop(&self) {
         self.0.stopping.send_replace(true);
     }
@@ -135,6 +152,11 @@ impl App {
 
     pub(crate) fn news(&self) -> watch::Receiver<u64> {
         self.0.sealed.subscribe()
+    }
+
+    /// The proxies that say for whom they ask.
+    pub(crate) fn proxies(&self) -> &Proxies {
+        &self.0.proxies
     }
 
     /// Pages of these origins may ask.

@@ -36,6 +36,7 @@ use self::patience::Patient;
 use self::unread::Unread;
 use crate::app::App;
 use crate::problem::Problem;
+use crate::request_log::RequestLog;
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(
@@ -52,7 +53,6 @@ pub(crate) async fn serve(
         two::Begin::Two => return two::serve(app, router, stream, peer, open).await,
         two::Begin::Not => return,
     }
-    let most = app.limits().head;
     let by = Connection::new();
     let handle = service_fn(move |request: hyper::Request<Incoming>| {
         let is_sent = !request.headers().contains_key(header::EXPECT);
@@ -61,9 +61,9 @@ pub(crate) async fn serve(
             // Whoever asks before sending sends nothing once it is refused.
             false => Body::new(body),
         });
-        let (router, by) = (router.clone(), by.clone());
+        let (app, router, by) = (app.clone(), router.clone(), by.clone());
         async move {
-            let mut response = answer(router, peer, &by, most, request).await;
+            let mut response = answer(&app, router, peer, &by, request).await;
             if by.is_surplus() {
                 let close = HeaderValue::from_static("close");
                 response.headers_mut().insert(header::CONNECTION, close);
@@ -75,34 +75,40 @@ pub(crate) async fn serve(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(app.limits().head_wait)
-        .max_buf_size(most)
+        .max_buf_size(app.limits().head)
         .serve_connection(TokioIo::new(stream), handle);
     if let Err(error) = open.watch(connection).await {
         tracing::debug!("a connection failed: {error}");
     }
 }
 
-/// Where a request comes from.
+/// The address of the client that a request comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Answers a request that says where it comes from.
+/// Answers a request that came by this connection, and has it logged.
 async fn answer(
+    app: &App,
     router: Router,
     peer: IpAddr,
     by: &Connection,
-    most: usize,
     mut request: Request,
 ) -> Response {
-    if let Err(problem) = head(&request, most) {
-        return problem.into_response();
-    }
-    request.extensions_mut().insert(Peer(peer));
-    request.extensions_mut().insert(by.clone());
-    router
-        .oneshot(request)
-        .await
-        .unwrap_or_else(|never| match never {})
+    let client = app.proxies().client(peer, request.headers());
+    let log = RequestLog::new(&request, client);
+    let answered = log.scope(async {
+        if let Err(problem) = head(&request, app.limits().head) {
+            return problem.into_response();
+        }
+        request.extensions_mut().insert(Peer(client));
+        request.extensions_mut().insert(by.clone());
+        router
+            .oneshot(request)
+            .await
+            .unwrap_or_else(|never| match never {})
+    });
+    let response = answered.await;
+    log.answered(response)
 }
 
 /// Refuses a head that is larger than is said, or that names not one host.
@@ -196,18 +202,17 @@ mod two {
         peer: IpAddr,
         open: Watcher,
     ) {
-        let most = app.limits().head;
         let by = Connection::new();
-        let answering = by.clone();
+        let (shared, answering) = (app.clone(), by.clone());
         let handle = service_fn(move |request: hyper::Request<Incoming>| {
-            let (router, by) = (router.clone(), answering.clone());
+            let (app, router, by) = (shared.clone(), router.clone(), answering.clone());
             let begun = by.request();
             async move {
-                let response = answer(router, peer, &by, most, request.map(Body::new)).await;
+                let response = answer(&app, router, peer, &by, request.map(Body::new)).await;
                 Ok::<_, Infallible>(begun.watch(response))
             }
         });
-        let head = u32::try_from(most).unwrap_or(u32::MAX);
+        let head = u32::try_from(app.limits().head).unwrap_or(u32::MAX);
         let stream = Patient::new(stream, app.limits().write_wait);
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())

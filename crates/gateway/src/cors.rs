@@ -7,6 +7,8 @@ use std::time::Duration;
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use tower_http::cors::CorsLayer;
 
+use crate::request_id;
+
 /// How long a browser may remember what it was told.
 const REMEMBERED: Duration = Duration::from_mins(10);
 
@@ -58,6 +60,7 @@ pub(crate) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
         HeaderName::from_static("last-event-id"),
         HeaderName::from_static("siglum-conversation-id"),
         HeaderName::from_static("traceparent"),
+        request_id::HEADER,
     ];
     let response_headers = [
         header::RETRY_AFTER,
@@ -66,6 +69,7 @@ pub(crate) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
         HeaderName::from_static("siglum-trace-id"),
         HeaderName::from_static("traceparent"),
         HeaderName::from_static("x-vercel-ai-ui-message-stream"),
+        request_id::HEADER,
     ];
     Some(
         CorsLayer::new()

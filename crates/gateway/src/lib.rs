@@ -24,8 +24,11 @@ mod operations;
 mod problem;
 mod problem_codes;
 mod problem_responses;
+mod proxies;
 mod query;
 mod quota;
+mod request_id;
+mod request_log;
 mod router;
 mod routes;
 mod run_answer;
@@ -45,6 +48,7 @@ pub use cors::{NotAnOrigin, Origin};
 pub use listen::serve;
 pub use mcp::{Desk, Effect, McpError, McpTool, serve_mcp};
 pub use openapi::document;
+pub use proxies::{Network, NotANetwork};
 pub use serve_error::ServeError;
 pub use settings::{
     Configured, Handed, Handing, HeartbeatSettings, Limits, Over, RunAgent, RunSettings, Settings,

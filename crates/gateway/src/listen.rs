@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::Router;
 use hyper_util::server::graceful::GracefulShutdown;
 use siglum_domain::Tenant;
 use siglum_engine::driven::remote;
@@ -13,7 +14,7 @@ use siglum_engine::worker;
 use siglum_engine::worker::Slice;
 use siglum_ledger::{Durability, write};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use crate::app::App;
@@ -41,11 +42,11 @@ const SILENT: Duration = Duration::from_secs(15);
 /// How long what came of a request is kept for those who ask again.
 const KEPT: Duration = Duration::from_hours(24);
 
-/// Serves until SIGTERM or SIGINT comes; then nothing new is begun, and what has begun is finished. `ready` hears the
-/// address.
+/// Serves until SIGTERM or SIGINT comes; then no run is begun, and what has begun is finished, in the time that
+/// `settings` give it. `ready` hears the address.
 ///
 /// # Errors
-/// Why it cannot begin.
+/// Why it cannot begin, and that a second signal did not let it finish.
 pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     if !settings.listen.ip().is_loopback() && !settings.plain {
         return Err(ServeError::Plain(settings.listen));
@@ -61,7 +62,16 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         let failed = |error| ServeError::Listen(settings.listen, error);
         let listener = listener.map_err(failed)?;
         let app = App::new(ledgers, settings);
-        ready(listener.local_addr().map_err(failed)?);
+        let signals = StopSignals::listen().map_err(ServeError::Start)?;
+        let address = listener.local_addr().map_err(failed)?;
+        ready(address);
+        let (store, version) = (settings.store.shown(), env!("CARGO_PKG_VERSION"));
+        tracing::info!(
+            %address,
+            %store,
+            version,
+            "siglum {version} serves {store} at http://{address}"
+        );
         tokio::spawn(tidy(app.clone()));
         if !settings.runs.agents.is_empty() {
             tokio::spawn(heartbeats::watch(app.clone()));
@@ -72,65 +82,119 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         if let Some(decision) = settings.held {
             tokio::spawn(undecided::settle(app.clone(), decision));
         }
-        accept_all(&app, listener, stop_signal()).await;
-        Ok(())
+        serve_until_stopped(&app, listener, signals).await
     })
 }
 
-/// Done when somebody wants the gateway to stop.
-async fn stop_signal() {
-    let (Ok(mut end), Ok(mut interrupt)) = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::interrupt()),
-    ) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = end.recv() => {}
-        _ = interrupt.recv() => {}
+/// The signals by which somebody wants the gateway to stop.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Done when the next one comes.
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 }
 
-async fn accept_all(app: &App, listener: TcpListener, stop: impl Future<Output = ()>) {
-    let router = router(app);
-    let room = Arc::new(Semaphore::new(app.limits().connections));
-    let open = GracefulShutdown::new();
-    tokio::pin!(stop);
-    loop {
-        let accepted = tokio::select! {
-            () = &mut stop => break,
-            accepted = async {
-                // Where there is no room, those who come wait in the system's own queue.
-                let permit = Arc::clone(&room).acquire_owned().await;
-                (permit, listener.accept().await)
-            } => accepted,
-        };
-        let (Ok(permit), Ok((stream, peer))) = accepted else {
-            tokio::time::sleep(NO_ROOM).await;
-            continue;
-        };
-        // Whoever has its share is closed at once, so that there is room for others.
-        let Some(share) = app.peer_connections().permit(&peer.ip()) else {
-            continue;
-        };
-        let (app, router, watcher) = (app.clone(), router.clone(), open.watcher());
-        tokio::spawn(async move {
-            app.metrics().connections.inc();
-            connection::serve(&app, router, stream, peer.ip(), watcher).await;
-            app.metrics().connections.dec();
-            drop((permit, share));
-        });
+/// Serves until the first signal; then lets runs end, and after them connections. A second signal lets nothing end.
+async fn serve_until_stopped(
+    app: &App,
+    listener: TcpListener,
+    mut signals: StopSignals,
+) -> Result<(), ServeError> {
+    let door = Door {
+        app,
+        router: router(app),
+        listener,
+        room: Arc::new(Semaphore::new(app.limits().connections)),
+        open: GracefulShutdown::new(),
+    };
+    door.accept_until(signals.next()).await;
+    app.drain();
+    let runs = app.runs().count();
+    tracing::info!(runs, "stopping; {runs} runs are in progress");
+    // Whoever follows a run, answers it or looks how the gateway is can do so until the last one has ended.
+    let drained = tokio::time::timeout(app.limits().drain, app.runs().idle());
+    tokio::select! {
+        () = door.accept_until(async { let _ = drained.await; }) => {}
+        () = signals.next() => return Err(ServeError::Interrupted),
     }
     // Whoever comes now is refused, and goes to another gateway, instead of waiting in the queue of this one.
-    drop(listener);
+    let open = door.close();
     app.stop();
     let ended = async {
         // Those who follow a run are told how it ended.
         tokio::join!(open.shutdown(), app.runs().end());
     };
-    let finished = tokio::time::timeout(app.limits().grace, ended).await;
-    if finished.is_err() {
-        tracing::warn!("closed connections that did not end in time");
+    tokio::select! {
+        finished = tokio::time::timeout(app.limits().grace, ended) => {
+            if finished.is_err() {
+                tracing::warn!("closed connections that did not end in time");
+            }
+        }
+        () = signals.next() => return Err(ServeError::Interrupted),
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Where connections come in.
+struct Door<'a> {
+    app: &'a App,
+    router: Router,
+    listener: TcpListener,
+    room: Arc<Semaphore>,
+    open: GracefulShutdown,
+}
+
+impl Door<'_> {
+    /// Serves who comes, until something is done.
+    async fn accept_until(&self, until: impl Future<Output = ()>) {
+        tokio::pin!(until);
+        loop {
+            let accepted = tokio::select! {
+                () = &mut until => return,
+                accepted = async {
+                    // Where there is no room, those who come wait in the system's own queue.
+                    let permit = Arc::clone(&self.room).acquire_owned().await;
+                    (permit, self.listener.accept().await)
+                } => accepted,
+            };
+            let (Ok(permit), Ok((stream, peer))) = accepted else {
+                tokio::time::sleep(NO_ROOM).await;
+                continue;
+            };
+            // Whoever has its share is closed at once, so that there is room for others.
+            let Some(share) = self.app.peer_connections().permit(&peer.ip()) else {
+                continue;
+            };
+            let (app, router, watcher) =
+                (self.app.clone(), self.router.clone(), self.open.watcher());
+            tokio::spawn(async move {
+                app.metrics().connections.inc();
+                connection::serve(&app, router, stream, peer.ip(), watcher).await;
+                app.metrics().connections.dec();
+                drop((permit, share));
+            });
+        }
+    }
+
+    /// Lets nobody in any more. Gives the connections that are open.
+    fn close(self) -> GracefulShutdown {
+        self.open
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the gateway counts, in Prometheus' text form.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -12,7 +12,7 @@ use prometheus_client::registry::{Registry, Unit};
 /// Which requests are counted together. No id is among the labels.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Kind {
-    method: String,
+    method: &'static str,
     route: String,
     status: u16,
 }
@@ -34,8 +34,36 @@ pub(crate) struct Standing {
     pub(crate) conflicts: u64,
 }
 
+/// Which runs are counted together: how they ended, and with which code; none where nothing went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfRun {
+    status: &'static str,
+    code: &'static str,
+}
+
+/// Which ticks of heartbeats are counted together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfTick {
+    outcome: &'static str,
+}
+
+/// Which work of the store is counted together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfJob {
+    kind: &'static str,
+    outcome: &'static str,
+}
+
+/// Which times of the store are counted together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfKind {
+    kind: &'static str,
+}
+
 /// The upper ends of the buckets of times, in seconds.
 const BUCKETS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
+/// The same of how late a tick begins.
+const LATE_BUCKETS: [f64; 8] = [1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0];
 
 /// The counts.
 pub(crate) struct Metrics {
@@ -43,6 +71,8 @@ pub(crate) struct Metrics {
     requests: Family<Kind, Counter>,
     times: Histogram,
     telemetry: Telemetry,
+    runs: Runs,
+    ticks: Ticks,
     pub(crate) connections: Gauge,
     /// Open streams of sealed turns.
     pub(crate) streams: Gauge,
@@ -72,17 +102,135 @@ impl Metrics {
         registry.register("turns_committed", "Committed turns", turns.clone());
         registry.register("sessions_created", "Created sessions", sessions.clone());
         let telemetry = Telemetry::register(&mut registry);
+        let runs = Runs::register(&mut registry);
+        let ticks = Ticks::register(&mut registry);
         add(&mut registry);
         Self {
             registry,
             requests,
             times,
             telemetry,
+            runs,
+            ticks,
             connections,
             streams,
             turns,
             sessions,
         }
+    }
+}
+
+/// The counts of runs of agents.
+struct Runs {
+    started: Counter,
+    running: Gauge,
+    ended: Family<OfRun, Counter>,
+}
+
+impl Runs {
+    fn register(registry: &mut Registry) -> Self {
+        let registry = registry.sub_registry_with_prefix("runs");
+        let (started, running) = (Counter::default(), Gauge::default());
+        let ended = Family::<OfRun, Counter>::default();
+        registry.register("started", "Runs whose turn was opened", started.clone());
+        registry.register("active", "Runs in progress", running.clone());
+        registry.register("ended", "Ended runs, by status and code", ended.clone());
+        Self {
+            started,
+            running,
+            ended,
+        }
+    }
+}
+
+/// The counts of ticks of heartbeats.
+struct Ticks {
+    running: Gauge,
+    ended: Family<OfTick, Counter>,
+    late: Histogram,
+}
+
+impl Ticks {
+    fn register(registry: &mut Registry) -> Self {
+        let registry = registry.sub_registry_with_prefix("heartbeat_ticks");
+        let (running, late) = (Gauge::default(), Histogram::new(LATE_BUCKETS));
+        let ended = Family::<OfTick, Counter>::default();
+        registry.register("active", "Ticks in progress", running.clone());
+        registry.register("ended", "Ended ticks, by outcome", ended.clone());
+        let help = "Time from when a tick was due until it began";
+        registry.register_with_unit("late", help, Unit::Seconds, late.clone());
+        Self {
+            running,
+            ended,
+            late,
+        }
+    }
+}
+
+/// The counts of what is handed to the threads of the store. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct StoreMetrics {
+    active: Gauge,
+    ended: Family<OfJob, Counter>,
+    times: Family<OfKind, Histogram>,
+}
+
+impl Default for StoreMetrics {
+    fn default() -> Self {
+        let times: fn() -> Histogram = || Histogram::new(BUCKETS);
+        Self {
+            active: Gauge::default(),
+            ended: Family::default(),
+            times: Family::new_with_constructor(times),
+        }
+    }
+}
+
+impl StoreMetrics {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let registry = registry.sub_registry_with_prefix("store");
+        let help = "Work that waits for the store or is done there";
+        registry.register("jobs_active", help, self.active.clone());
+        let help = "Work done by the store, by kind and outcome";
+        registry.register("jobs", help, self.ended.clone());
+        let help = "Time until the store has done its work, waiting included";
+        registry.register_with_unit("job", help, Unit::Seconds, self.times.clone());
+    }
+
+    /// Work of a kind is handed over.
+    pub(crate) fn begin(&self, kind: &'static str) -> ActiveJob {
+        self.active.inc();
+        ActiveJob {
+            of: self.clone(),
+            kind,
+            begun: Instant::now(),
+            outcome: "left",
+        }
+    }
+}
+
+/// Work that the store has not done yet. Whoever waits for it may leave.
+pub(crate) struct ActiveJob {
+    of: StoreMetrics,
+    kind: &'static str,
+    begun: Instant,
+    outcome: &'static str,
+}
+
+impl ActiveJob {
+    /// The work is done, or refused.
+    pub(crate) fn end(mut self, outcome: &'static str) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for ActiveJob {
+    fn drop(&mut self) {
+        let (kind, outcome) = (self.kind, self.outcome);
+        self.of.active.dec();
+        self.of.ended.get_or_create(&OfJob { kind, outcome }).inc();
+        let took = self.begun.elapsed().as_secs_f64();
+        self.of.times.get_or_create(&OfKind { kind }).observe(took);
     }
 }
 
@@ -132,6 +280,31 @@ impl Metrics {
         self.telemetry.rejected.get_or_create(&of).inc_by(rejected);
     }
 
+    /// A run began.
+    pub(crate) fn run_started(&self) {
+        self.runs.started.inc();
+        self.runs.running.inc();
+    }
+
+    /// A run ended, with a code unless it came to its stop.
+    pub(crate) fn run_ended(&self, status: &'static str, code: Option<&'static str>) {
+        let code = code.unwrap_or("none");
+        self.runs.running.dec();
+        self.runs.ended.get_or_create(&OfRun { status, code }).inc();
+    }
+
+    /// A tick began, so long after it was due.
+    pub(crate) fn tick_started(&self, late: Duration) {
+        self.ticks.running.inc();
+        self.ticks.late.observe(late.as_secs_f64());
+    }
+
+    /// A tick ended.
+    pub(crate) fn tick_ended(&self, outcome: &'static str) {
+        self.ticks.running.dec();
+        self.ticks.ended.get_or_create(&OfTick { outcome }).inc();
+    }
+
     /// Notes how telemetry stands.
     pub(crate) fn standing(&self, standing: Standing) {
         let gauge = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
@@ -141,9 +314,9 @@ impl Metrics {
     }
 
     /// A request was answered.
-    pub(crate) fn request(&self, method: &str, route: &str, status: u16, took: Duration) {
+    pub(crate) fn request(&self, method: &'static str, route: &str, status: u16, took: Duration) {
         let kind = Kind {
-            method: method.to_owned(),
+            method,
             route: route.to_owned(),
             status,
         };

@@ -2,9 +2,10 @@
 
 use axum::http::header;
 use axum::response::IntoResponse;
-use utoipa::openapi::schema::{AdditionalProperties, Object, Schema};
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{OpenApi, RefOr};
+use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{Modify, OpenApi as _};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -12,6 +13,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::problem::ProblemBody;
 use crate::problem_responses::{AGENT_PROBLEMS, PROBLEMS, Problems, named, response};
+use crate::request_id;
 use crate::routes::*;
 use crate::wire::{LabelInput, RunEvent};
 
@@ -174,6 +176,44 @@ fn capitalized(tag: &str) -> String {
     tag.split('_').map(word).collect()
 }
 
+/// Says of every response that it has the id of its request.
+fn add_request_ids(document: &mut OpenApi) {
+    let id = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(request_id::LENGTH_MOST))
+        .pattern(Some(request_id::PATTERN));
+    let header = HeaderBuilder::new()
+        .schema(Some(id))
+        .description(Some(
+            "The id of the request: that of the header `x-request-id` of the request if it has this form, otherwise a new one",
+        ))
+        .build();
+    let components = document.components.get_or_insert_default();
+    let name = "RequestId".to_owned();
+    components.headers.insert(name, RefOr::T(header));
+    let mut responses: Vec<_> = components.responses.values_mut().collect();
+    for item in document.paths.paths.values_mut() {
+        let operations = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.delete,
+        ];
+        for operation in operations.into_iter().flatten() {
+            responses.extend(operation.responses.responses.values_mut());
+        }
+    }
+    for response in responses {
+        // Those that refer to a component have its headers.
+        if let RefOr::T(response) = response {
+            let header = RefOr::Ref(Ref::new("#/components/headers/RequestId"));
+            let name = request_id::HEADER.to_string();
+            response.headers.insert(name, header);
+        }
+    }
+}
+
 /// The bodies, and parts of them, that are one of several.
 const ARMED: &[&str] = &["ContextMessage", "TurnEvent", "EndSession"];
 
@@ -187,6 +227,7 @@ pub fn document() -> String {
     let (_, mut document) = routes().split_for_parts();
     close_arms(&mut document);
     name_arms(&mut document);
+    add_request_ids(&mut document);
     let mut text = document.to_pretty_json().unwrap_or_default();
     text.push('\n');
     text.replace(r"\\p{C}", UNSEEN)
@@ -325,6 +366,23 @@ mod tests {
                 assert!(names.insert(name.to_owned()), "{name} twice");
             }
         }
+    }
+
+    #[test]
+    fn every_response_has_the_id_of_its_request() {
+        let document: serde_json::Value = serde_json::from_str(&document()).unwrap();
+        let components = &document["components"];
+        let paths = document["paths"].as_object().unwrap();
+        let operations = paths.values().flat_map(|p| p.as_object().unwrap().values());
+        let of_routes = operations.flat_map(|o| o["responses"].as_object().unwrap().values());
+        let own = of_routes.filter(|response| response["$ref"].is_null());
+        let shared = components["responses"].as_object().unwrap().values();
+        let header = serde_json::json!({ "$ref": "#/components/headers/RequestId" });
+        for response in own.chain(shared) {
+            assert_eq!(response["headers"]["x-request-id"], header, "{response}");
+        }
+        let schema = &components["headers"]["RequestId"]["schema"];
+        assert_eq!(schema["maxLength"], request_id::LENGTH_MOST);
     }
 
     /// Each route says who may call it, but for those that anybody may.

@@ -8,6 +8,7 @@ use siglum_engine::identity::access::AccessError;
 use utoipa::ToSchema;
 
 use crate::problem_codes::is_answered;
+use crate::request_log::RequestLog;
 
 /// The form of its body.
 const TYPE: &str = "application/problem+json";
@@ -45,6 +46,9 @@ pub(crate) struct ProblemBody {
     /// For a write: `not-committed`, or `unknown` if only a retry with the same key can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     fate: Option<&'static str>,
+    /// The id of the request, as in the header `x-request-id`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
 }
 
 impl Problem {
@@ -63,6 +67,7 @@ impl Problem {
                 detail,
                 field: None,
                 fate: None,
+                request_id: None,
             }),
             retry_after: None,
         }
@@ -269,7 +274,11 @@ impl Problem {
 }
 
 impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
+    fn into_response(mut self) -> Response {
+        if let Some(log) = RequestLog::current() {
+            log.note_code(self.body.code);
+            self.body.request_id = Some(log.id().to_owned());
+        }
         let body = serde_json::to_vec(&*self.body).unwrap_or_default();
         let mut response = (self.status, body).into_response();
         let headers = response.headers_mut();

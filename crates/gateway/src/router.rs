@@ -12,6 +12,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::app::App;
 use crate::problem::Problem;
+use crate::request_log::{RequestLog, method_name};
 use crate::shares::Slot;
 use crate::{cors, openapi, operations};
 
@@ -60,6 +61,9 @@ async fn watched(State(app): State<App>, request: Request, next: Next) -> Respon
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or("none", MatchedPath::as_str).to_owned();
+    if let Some(log) = RequestLog::current() {
+        log.note_route(&route);
+    }
     let slot = Slot::default();
     let mut request = request.map(|body| slot.counted(body));
     request.extensions_mut().insert(slot.clone());
@@ -79,11 +83,7 @@ async fn watched(State(app): State<App>, request: Request, next: Next) -> Respon
         HeaderValue::from_static("nosniff"),
     );
     let (status, took) = (response.status().as_u16(), begun.elapsed());
-    app.metrics().request(method.as_str(), &route, status, took);
-    tracing::debug!(
-        http.status = status,
-        duration_ms = took.as_millis(),
-        "{method} {route}: {status}"
-    );
+    app.metrics()
+        .request(method_name(&method), &route, status, took);
     response
 }

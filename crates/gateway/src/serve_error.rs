@@ -31,4 +31,7 @@ pub enum ServeError {
         /// Those among them that the server keeps for administrators.
         reserved: i64,
     },
+    /// It was told to stop a second time.
+    #[error("a second signal ended the gateway before it had finished")]
+    Interrupted,
 }

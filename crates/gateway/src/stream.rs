@@ -19,6 +19,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// nothing of it for long.
 const AT_ONCE: usize = 16;
 const BYTES_AT_ONCE: usize = 256 << 10;
+/// How soon a client comes again when the gateway stops.
+const RECONNECT: Duration = Duration::from_secs(1);
 
 struct Watch {
     app: App,
@@ -30,6 +32,8 @@ struct Watch {
     room: Option<Room>,
     /// What was handed on last. Who asks for more has taken it.
     handed_on: Option<Weight>,
+    /// The client was told to come again, which is the last that it is told.
+    is_over: bool,
     /// Counted for as long as it is there.
     _open: Open,
 }
@@ -72,9 +76,12 @@ pub(crate) fn sealed(
         ready: VecDeque::new(),
         room: shares::room(),
         handed_on: None,
+        is_over: false,
     };
     unfold(watch, |mut watch| async {
-        let sealed = watch.next().await?;
+        let Some(sealed) = watch.next().await else {
+            return watch.reconnect().map(|event| (Ok(event), watch));
+        };
         let event = Event::default()
             .event("sealed")
             .id(sealed.number.to_string())
@@ -85,6 +92,13 @@ pub(crate) fn sealed(
 }
 
 impl Watch {
+    /// Tells the client how soon to come again, once, where the gateway stops: to another one, or to the next of this one.
+    fn reconnect(&mut self) -> Option<Event> {
+        let is_due = !self.is_over && *self.app.stopping().borrow();
+        self.is_over = true;
+        is_due.then(|| Event::default().retry(RECONNECT))
+    }
+
     /// The next receipt; nothing when the gateway stops, the store fails, or the token leaves too much unread: the client
     /// comes again.
     async fn next(&mut self) -> Option<Sealed> {

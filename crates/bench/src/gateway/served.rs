@@ -137,6 +137,7 @@ impl Served {
         let mut command = Command::new(&run.program);
         command
             .args(["serve", "--json", "--listen", "127.0.0.1:0"])
+            .args(["--log-level", "warn"])
             .args(["--rate", "4000000000", "--creations", "4000000000"])
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

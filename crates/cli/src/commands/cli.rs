@@ -276,11 +276,13 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
     }
     cli.command.check_store()?;
     let is_verbose = cli.verbose || env::text("SIGLUM_VERBOSE").is_some();
-    ui::log_to_stderr(if is_verbose {
-        tracing::Level::DEBUG
-    } else {
-        tracing::Level::ERROR
-    });
+    let is_quiet = cli.quiet || env::text("SIGLUM_QUIET").is_some();
+    match &cli.command {
+        #[cfg(feature = "gateway")]
+        Command::Serve(args) => args.start_log(is_verbose, is_quiet),
+        _ if is_verbose => ui::log_to_stderr(tracing::Level::DEBUG),
+        _ => ui::log_to_stderr(tracing::Level::ERROR),
+    }
     let is_elsewhere = cli.dir.is_some();
     let dir = cli.dir.unwrap_or_else(|| PathBuf::from("."));
     let dir = dir
@@ -296,11 +298,7 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
         "never" => Color::Never,
         _ => Color::Auto,
     });
-    let ui = Ui::new(
-        color,
-        wants_json(cli.json),
-        cli.quiet || env::text("SIGLUM_QUIET").is_some(),
-    );
+    let ui = Ui::new(color, wants_json(cli.json), is_quiet);
     config.warnings.iter().for_each(|w| ui.warning(w));
     let cx = Cx::new(ui, dir, config);
     let is_paged = cli.command.is_read_at_length() && !cli.no_pager && !cx.ui.json;

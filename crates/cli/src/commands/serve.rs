@@ -1,24 +1,30 @@
 //! `siglum serve`: the gateway.
 
 mod handing;
+mod logging;
 
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use siglum_domain::AgentName;
 use siglum_domain::context::Policy;
 use siglum_engine::driven::turn::Decision;
 use siglum_gateway::HeartbeatSettings;
-use siglum_gateway::{Limits, Origin, RunAgent, RunSettings, ServeError, Settings, Store, Written};
+use siglum_gateway::{
+    Limits, Network, Origin, RunAgent, RunSettings, ServeError, Settings, Store, Written,
+};
 
 use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
 use crate::heartbeats;
+
+use logging::{LogFormat, LogLevel};
 
 /// The schema of the JSON answer: one line when the gateway is ready.
 pub const SCHEMA: &str = "siglum.serve/1";
@@ -28,9 +34,11 @@ pub const SCHEMA: &str = "siglum.serve/1";
 /// Serves the ledger of this home, or the PostgreSQL store that SIGLUM_STORE names as
 /// postgres://user:password@host/database. Several gateways can serve one PostgreSQL store. Clients need a token:
 /// `siglum token create` creates one for a launcher (on PostgreSQL, of the tenant in SIGLUM_TENANT), and creating a
-/// session returns one for that session. On SIGTERM and SIGINT, the gateway finishes requests in progress and stops.
+/// session returns one for that session. On SIGTERM and SIGINT, the gateway begins no further runs, finishes those in
+/// progress, and stops; a second signal ends it at once.
 ///
-/// The API is described at /v1/openapi.json; /readyz reports readiness, /metrics exposes metrics.
+/// The API is described at /v1/openapi.json; /readyz reports readiness, /metrics exposes metrics. The log is on stderr,
+/// with one line for each request.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -38,7 +46,10 @@ Examples:
     siglum serve
 
   Run Claude Code for clients that send messages
-    siglum serve --run claude-code --workdir .")]
+    siglum serve --run claude-code --workdir .
+
+  Log JSON, behind a proxy that sets X-Forwarded-For
+    siglum serve --log-format json --trusted-proxy 10.0.0.0/8 --listen 0.0.0.0:7477 --plain")]
 pub struct Args {
     /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7477")]
@@ -72,6 +83,30 @@ pub struct Args {
     /// What to do with a turn whose driver died during a tool call, so that nobody knows whether the call was executed
     #[arg(long, value_name = "HOW", default_value = "ask")]
     held: HeldTurns,
+    /// Write each line of the log as text, or as a JSON object
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+    /// Log this and what is more severe: `error`, `warn`, `info` (default) or `debug`
+    #[arg(long, value_name = "LEVEL", hide_possible_values = true)]
+    log_level: Option<LogLevel>,
+    /// On SIGTERM, wait N seconds for runs in progress before cancelling them
+    #[arg(long, value_name = "N", default_value_t = Limits::default().drain.as_secs())]
+    drain_seconds: u64,
+    /// Take the address of the client from the headers that a proxy at this address or in this network sets
+    #[arg(long, value_name = "CIDR")]
+    trusted_proxy: Vec<Network>,
+}
+
+impl Args {
+    /// Logs to standard error as the options say; without them, a line for each request.
+    pub fn start_log(&self, is_verbose: bool, is_quiet: bool) {
+        let level = self.log_level.unwrap_or(match (is_verbose, is_quiet) {
+            (true, _) => LogLevel::Debug,
+            (false, true) => LogLevel::Warn,
+            (false, false) => LogLevel::Info,
+        });
+        logging::start(self.log_format, level);
+    }
 }
 
 /// What becomes of a turn whose driver died during a tool call
@@ -112,6 +147,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             rate: args.rate,
             creations: args.creations,
             store_connections: args.store_connections,
+            drain: Duration::from_secs(args.drain_seconds),
             ..Limits::default()
         },
         store,
@@ -131,13 +167,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         },
         held: args.held.decision(),
         origins: args.allow_origin.clone(),
+        proxies: args.trusted_proxy.clone(),
     };
     let ready = |address: SocketAddr| {
         let address = format!("http://{address}");
         if cx.ui.json {
             // Whoever started it may have gone, and it serves all the same.
             let _ = cx.ui.json(SCHEMA, Json { address });
-        } else {
+        } else if args.log_format == LogFormat::Text {
             cx.ui.status(format!("Serving at {address}."));
         }
     };

@@ -263,8 +263,8 @@ fn complain(before: &str, text: &str) {
     let _ = writeln!(io::stderr().lock(), "{shown}");
 }
 
-/// Standard error for whoever hands over bytes.
-struct LogWriter;
+/// Standard error for whoever hands over bytes: each time one line, in which nothing is obeyed.
+pub struct LogWriter;
 
 impl Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -13,6 +13,7 @@ use siglum_engine::driven::heartbeat::{
     tick_turn,
 };
 use siglum_ledger::{ContextTurnKind, Ledger, TickRecord, read};
+use siglum_platform::clock;
 
 use super::{deliver, watch};
 use crate::app::App;
@@ -65,9 +66,13 @@ pub(crate) async fn ask(
 /// Runs a claimed tick to its end.
 pub(super) async fn run(app: App, tenant: Tenant, claimed: Claimed) {
     let name = tick_name(&claimed.tick.heartbeat, claimed.tick.due);
+    let late = clock::now().millis_since(claimed.tick.due);
+    let late = u64::try_from(late).unwrap_or(0);
+    app.metrics().tick_started(Duration::from_millis(late));
     let (ended, used, keys) = tokio::select! {
         ended = ran(&app, &tenant, &claimed) => ended,
         () = held(&app, &tenant, &claimed) => {
+            app.metrics().tick_ended("lost");
             return tracing::warn!("tick {name} was considered lost while it ran");
         }
     };
@@ -76,6 +81,7 @@ pub(super) async fn run(app: App, tenant: Tenant, claimed: Claimed) {
         Ended::Skipped(_) => "skipped",
         Ended::Failed { .. } => "failed",
     };
+    app.metrics().tick_ended(outcome);
     let turn = tick_turn(&claimed.definition.name, claimed.tick.due);
     let noted = app.ledgers().write(&tenant, move |here, ledger| {
         let tick = heartbeat::end(here, ledger, &claimed, &ended, used)?;

@@ -30,6 +30,10 @@ pub(crate) async fn watch(app: App) {
             () = tokio::time::sleep(LOOK) => {}
             _ = stopping.changed() => return,
         }
+        // Another gateway claims what is due.
+        if app.is_draining() {
+            return;
+        }
         if listed.is_none_or(|at| at.elapsed() >= TENANTS) {
             tenants = app.ledgers().beating().await;
             listed = Some(Instant::now());

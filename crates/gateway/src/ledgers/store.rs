@@ -17,6 +17,7 @@ use super::file::File;
 use super::job::Job;
 #[cfg(feature = "postgres")]
 use super::server::Server;
+use crate::metrics::StoreMetrics;
 use crate::serve_error::ServeError;
 use crate::settings::{Limits, Store};
 use crate::shares::place_to_read;
@@ -26,7 +27,7 @@ const LOCAL: &str = siglum_domain::access::DEFAULT_TENANT;
 
 /// The threads. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Ledgers(Arc<Threads>, Arc<Mutex<Option<Tried>>>);
+pub(crate) struct Ledgers(Arc<Threads>, Arc<Mutex<Option<Tried>>>, StoreMetrics);
 
 /// When it was last tried to write, and what came of it.
 type Tried = (Instant, Result<(), Unavailable>);
@@ -83,7 +84,8 @@ impl Ledgers {
             #[cfg(feature = "postgres")]
             Store::Server(url) => Threads::Server(Server::open(url, limits)?),
         };
-        Ok(Self(Arc::new(threads), Arc::default()))
+        let metrics = StoreMetrics::default();
+        Ok(Self(Arc::new(threads), Arc::default(), metrics))
     }
 
     /// The tenant of a file.
@@ -119,15 +121,11 @@ impl Ledgers {
     }
 
     /// Adds how busy the store is to what the gateway counts.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(unused_variables, reason = "a file has no connections")
-    )]
     pub(crate) fn register_metrics(&self, registry: &mut Registry) {
-        match self.0.as_ref() {
-            Threads::File(_) => {}
-            #[cfg(feature = "postgres")]
-            Threads::Server(server) => server.register_metrics(registry),
+        self.2.register(registry);
+        #[cfg(feature = "postgres")]
+        if let Threads::Server(server) = self.0.as_ref() {
+            server.register_metrics(registry);
         }
     }
 
@@ -177,7 +175,7 @@ impl Ledgers {
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
-        self.give(Threads::probe, tenant, work).await
+        self.give("probe", Threads::probe, tenant, work).await
     }
 
     /// Counts something of what is stored, for the metrics. On a server it waits for no connection that requests use.
@@ -203,7 +201,7 @@ impl Ledgers {
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
         let _place = place_to_read().await;
-        self.give(Threads::read, tenant, work).await
+        self.give("read", Threads::read, tenant, work).await
     }
 
     /// Does something that writes. What it gives is stored by then.
@@ -212,19 +210,25 @@ impl Ledgers {
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
-        self.give(Threads::write, tenant, work).await
+        self.give("write", Threads::write, tenant, work).await
     }
 
     /// Hands work over, and waits for what it gives.
     async fn give<T: Send + 'static>(
         &self,
+        kind: &'static str,
         to: fn(&Threads, Job) -> Result<(), Unavailable>,
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
         let (job, receiver) = Job::new(tenant, work);
-        to(&self.0, job)?;
-        receiver.await.unwrap_or(Err(Unavailable::Broken))
+        let active = self.2.begin(kind);
+        let done = match to(&self.0, job) {
+            Ok(()) => receiver.await.unwrap_or(Err(Unavailable::Broken)),
+            Err(why) => Err(why),
+        };
+        active.end(done.as_ref().map_or_else(Unavailable::outcome, |_| "done"));
+        done
     }
 }
 

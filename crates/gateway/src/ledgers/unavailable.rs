@@ -36,12 +36,27 @@ pub(crate) enum Unavailable {
     Broken,
 }
 
+impl Unavailable {
+    /// The word for it in metrics.
+    pub(super) const fn outcome(&self) -> &'static str {
+        match self {
+            Self::Full => "busy",
+            Self::Refused(_) => "refused",
+            Self::Unknown(_) => "unknown",
+            Self::NoTenant => "no-tenant",
+            Self::Broken => "broken",
+        }
+    }
+}
+
 impl From<&LedgerError> for Unavailable {
     fn from(error: &LedgerError) -> Self {
         let mut text = error.to_string();
         let mut cause = std::error::Error::source(error);
         while let Some(inner) = cause {
-            text = format!("{text}: {inner}");
+            // Behind the first line PostgreSQL tells the values of the row, and this goes into the log.
+            let inner_text = inner.to_string();
+            text = format!("{text}: {}", inner_text.lines().next().unwrap_or_default());
             cause = inner.source();
         }
         match error {

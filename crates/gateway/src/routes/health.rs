@@ -33,8 +33,8 @@ pub(crate) async fn alive() -> Json<Health> {
 #[utoipa::path(get, path = "/readyz", tag = "health", operation_id = "getReadiness",
     responses((status = 200, description = "The gateway is ready", body = Health), Problems))]
 pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Problem> {
-    if *app.stopping().borrow() {
-        return Err(Unavailable::Refused("the gateway stops".to_owned()).into());
+    if app.is_draining() {
+        return Err(Problem::stopping());
     }
     let local = Ledgers::local();
     let probe = app

@@ -505,7 +505,7 @@ impl Drive {
         self.note_end(&ending, is_whole, now).await;
         // A command that nobody told the end of may run on; it ends with the agent.
         let is_sound = ending.sound && self.scribe.open_calls() == 0 && self.agent.lives();
-        let keep = self.keep && is_sound && !*self.app.stopping().borrow();
+        let keep = self.keep && is_sound && !self.app.is_draining();
         self.running.log.push(RunEvent::Usage(usage.clone()));
         let finished = Finished {
             status: ending.status,
@@ -540,8 +540,13 @@ impl Drive {
             let end = LaunchEnd::Completed;
             process_over(&app, &ask.tenant, running.started.session, end).await;
         }
+        // The next run may begin before anybody hears of the end, and the gateway may stop only behind it.
+        let among_all = place.among_all();
         drop(place);
+        let code = finished.error.as_ref().map(|error| error.code);
+        app.metrics().run_ended(finished.status.as_str(), code);
         running.log.push(RunEvent::Finished(finished));
+        drop(among_all);
     }
 
     async fn commit(&mut self, ending: &Ending, now: Timestamp) -> Result<(), Problem> {

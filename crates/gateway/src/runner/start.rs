@@ -12,6 +12,7 @@ use siglum_engine::driven::turn::{self, Event, Hold, Holder, Leased, Opened, Tur
 use siglum_ledger::{Launch, LaunchEnd, RunEnd, RunRecord};
 use siglum_platform::clock::Ids;
 use tokio::sync::mpsc;
+use tracing::Instrument as _;
 
 use super::cancelling::unless_cancelled;
 use super::drive::Drive;
@@ -37,12 +38,11 @@ pub(super) const TERM: Duration = Duration::from_secs(30);
 /// that of something else, where somebody cancels it, and those of the store. Nothing was told to the agent then.
 pub(crate) async fn start(app: &App, ask: Ask) -> Result<Running, Problem> {
     let plan = Plan::new(app.runs().settings(), &ask)?;
-    if *app.stopping().borrow() {
+    if app.is_draining() {
         return Err(Problem::stopping());
     }
-    let app = app.clone();
     // Whoever asked may leave meanwhile: what has begun is brought to its end all the same.
-    let begun = tokio::spawn(async move { admit(app, ask, plan).await });
+    let begun = tokio::spawn(admit(app.clone(), ask, plan).in_current_span());
     begun.await.unwrap_or_else(|_| Err(Problem::internal()))
 }
 
@@ -57,7 +57,7 @@ async fn admit(app: App, ask: Ask, plan: Plan) -> Result<Running, Problem> {
     match app.runs().admit(&slot, &ask, &content).await? {
         Admitted::Same(running) => Ok(running),
         // It may have waited long.
-        Admitted::Mine(..) if *app.stopping().borrow() => Err(Problem::stopping()),
+        Admitted::Mine(..) if app.is_draining() => Err(Problem::stopping()),
         Admitted::Mine(place, controls) => {
             let beginning = Beginning {
                 app,
@@ -474,7 +474,8 @@ impl Beginning {
             interactions: Vec::new(),
             broken: None,
         };
-        tokio::spawn(drive.run());
+        drive.app.metrics().run_started();
+        tokio::spawn(drive.run().in_current_span());
         Ok(running)
     }
 

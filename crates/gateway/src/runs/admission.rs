@@ -85,7 +85,14 @@ pub(crate) enum Control {
 pub(crate) struct Place {
     slot: Arc<Slot>,
     _session: OwnedSemaphorePermit,
-    _all: OwnedSemaphorePermit,
+    all: Arc<OwnedSemaphorePermit>,
+}
+
+impl Place {
+    /// The place among all runs alone: while it is held, the gateway does not stop as if nothing went on.
+    pub(crate) fn among_all(&self) -> Arc<OwnedSemaphorePermit> {
+        Arc::clone(&self.all)
+    }
 }
 
 impl Drop for Place {
@@ -161,13 +168,23 @@ impl Runs {
         Ok(placed.running)
     }
 
+    /// Waits until no run goes on, or waits for the place of its session.
+    pub(crate) async fn idle(&self) {
+        let all = u32::try_from(GOING_MOST).unwrap_or(u32::MAX);
+        drop(self.going.acquire_many(all).await);
+    }
+
+    /// The number of runs that go on, or wait for the place of their session.
+    pub(crate) fn count(&self) -> usize {
+        GOING_MOST - self.going.available_permits()
+    }
+
     /// Lets go of agents that wait for another message, and waits until no run goes on.
     pub(crate) async fn end(&self) {
         for slot in self.slots().values() {
             drop(slot.state().warm.take());
         }
-        let all = u32::try_from(GOING_MOST).unwrap_or(u32::MAX);
-        drop(self.going.acquire_many(all).await);
+        self.idle().await;
         for slot in self.slots().values() {
             drop(slot.state().warm.take());
         }
@@ -220,7 +237,7 @@ impl Runs {
         let place = Place {
             slot: Arc::clone(slot),
             _session: session,
-            _all: all,
+            all: Arc::new(all),
         };
         Ok(Admitted::Mine(place, controls))
     }

@@ -11,6 +11,7 @@ use siglum_domain::context::Policy;
 use siglum_engine::driven::turn::Decision;
 
 use crate::cors::Origin;
+use crate::proxies::Network;
 
 pub use heartbeats::{Configured, HeartbeatSettings};
 pub use runs::{Handed, Handing, Over, RunAgent, RunSettings};
@@ -34,6 +35,8 @@ pub struct Settings {
     pub held: Option<Decision>,
     /// Pages of these origins may ask, and no others.
     pub origins: Vec<Origin>,
+    /// Proxies that are believed for whom they ask.
+    pub proxies: Vec<Network>,
 }
 
 /// How much the gateway takes and does at once. What is above is refused with a word about it.
@@ -61,7 +64,9 @@ pub struct Limits {
     pub head_wait: Duration,
     /// How long a body may take, and an answer.
     pub request_wait: Duration,
-    /// How long what has begun may take when the gateway is told to stop.
+    /// How long runs that go on may take to come to their own end when the gateway is told to stop.
+    pub drain: Duration,
+    /// How long, behind that, requests and connections may take to end, and runs to be ended and committed.
     pub grace: Duration,
     /// Requests of one credential in a second, in bursts of so many.
     pub rate: u32,
@@ -105,6 +110,7 @@ impl Default for Limits {
             write_wait: Duration::from_secs(30),
             head_wait: Duration::from_secs(15),
             request_wait: Duration::from_secs(30),
+            drain: Duration::from_secs(10),
             grace: Duration::from_secs(20),
             rate: 5_000,
             creations: 600,

@@ -14,6 +14,21 @@ pub enum Store {
     Server(String),
 }
 
+impl Store {
+    /// Which store that is, without the password or anything else that its address says beside host and database.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::File(path, _) => path.display().to_string(),
+            #[cfg(feature = "postgres")]
+            Self::Server(address) => {
+                let rest = address.split_once("://").map_or("", |(_, rest)| rest);
+                let rest = rest.split_once('@').map_or(rest, |(_, rest)| rest);
+                format!("postgres://{}", rest.split('?').next().unwrap_or_default())
+            }
+        }
+    }
+}
+
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -28,3 +43,28 @@ impl std::fmt::Debug for Store {
 /// Called from time to time when something was written.
 #[derive(Clone)]
 pub struct Written(pub Arc<dyn Fn() + Send + Sync>);
+
+#[cfg(all(test, feature = "postgres"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_of_a_server_is_shown_without_its_secrets() {
+        for (address, shown) in [
+            (
+                "postgres://ann:hunter2@db.example.org:5432/siglum",
+                "postgres://db.example.org:5432/siglum",
+            ),
+            (
+                "postgresql://ann:hunt?er2@db/siglum?sslmode=require",
+                "postgres://db/siglum",
+            ),
+            (
+                "postgres://db/siglum?password=hunter2",
+                "postgres://db/siglum",
+            ),
+        ] {
+            assert_eq!(Store::Server(address.to_owned()).shown(), shown);
+        }
+    }
+}

@@ -18,6 +18,7 @@ use crate::admission::Sender;
 use crate::app::App;
 use crate::body::whole;
 use crate::problem::Problem;
+use crate::request_log::RequestLog;
 
 const FORM: &str = "application/grpc";
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
@@ -68,6 +69,9 @@ impl Failed {
 impl From<Problem> for Failed {
     /// Who is told `UNAVAILABLE` tries again; what is too large never fits.
     fn from(problem: Problem) -> Self {
+        if let Some(log) = RequestLog::current() {
+            log.note_code(problem.code());
+        }
         let code = match problem.status() {
             StatusCode::UNAUTHORIZED => UNAUTHENTICATED,
             StatusCode::FORBIDDEN => PERMISSION_DENIED,

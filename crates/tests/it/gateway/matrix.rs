@@ -329,9 +329,10 @@ fn ask(
     super::raw::ask_from(gateway, Ipv4Addr::new(127, 1, high, low), head.as_bytes())
 }
 
-/// An answer without what was asked for in it.
+/// An answer without what was asked for in it, and without the id of its request.
 fn bare(reply: &Reply, path: &str) -> String {
-    let mut text = format!("{} {}", reply.status, reply.text);
+    let id = reply.header("x-request-id").expect("each response has it");
+    let mut text = format!("{} {}", reply.status, reply.text).replace(id, "*");
     for part in path.split(['/', '?', '=', '&']).filter(|p| p.len() > 16) {
         text = text.replace(part, "*");
     }

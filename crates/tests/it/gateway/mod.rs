@@ -23,6 +23,7 @@ pub(crate) mod created;
 mod ended;
 mod fields;
 mod intakes;
+mod logs;
 mod matrix;
 mod names;
 mod persistence;

@@ -22,6 +22,7 @@ impl Served {
         let mut command = world.command(World::program());
         command
             .args(["serve", "--json", "--listen", "127.0.0.1:0"])
+            .args(["--log-level", "warn"])
             .envs(variables.iter().copied())
             .stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();

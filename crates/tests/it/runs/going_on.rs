@@ -10,6 +10,11 @@ use crate::messages::played::{arguments, lines, send, text, to};
 
 /// A gateway whose agent keeps its native sessions, and writes down what it is told.
 fn serve(store: &Store, more: &[(&str, &str)]) -> Gateway {
+    serve_with(store, &[], more)
+}
+
+/// The same with these arguments.
+fn serve_with(store: &Store, own: &[&str], more: &[(&str, &str)]) -> Gateway {
     let root = store.world.root.display().to_string();
     let log = format!("{root}/acp.log");
     let mut variables = vec![
@@ -18,7 +23,8 @@ fn serve(store: &Store, more: &[(&str, &str)]) -> Gateway {
     ];
     variables.extend(more);
     let arguments = arguments(store);
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    arguments.extend(own);
     Gateway::with(store, &arguments, &variables)
 }
 
@@ -211,7 +217,7 @@ fn a_gateway_that_is_killed_leaves_nothing_that_is_in_the_way() {
 #[test]
 fn a_gateway_that_stops_ends_its_runs_and_they_are_committed() {
     on_a_file(|store| {
-        let mut gateway = serve(store, &[]);
+        let mut gateway = serve_with(store, &["--drain-seconds", "0"], &[]);
         let launcher = gateway.launcher();
         let body = to(&json!("S1"), "!say begun\n!sleep 60");
         let (ended, code) = begun(&launcher, store, &body, || gateway.stop());
@@ -219,6 +225,88 @@ fn a_gateway_that_stops_ends_its_runs_and_they_are_committed() {
         assert_eq!(ended["end"]["status"], "cancelled", "{ended}");
         assert_eq!(ended["end"]["error"]["code"], "gateway-stopped");
         assert_eq!(store.sql("SELECT count(*) FROM open_turns"), "0");
+    });
+}
+
+/// Tells a gateway to stop, and waits until it heard that.
+fn drain(gateway: &Gateway) {
+    gateway.signal(Signal::TERM);
+    until("the gateway is not ready", || {
+        let reply = gateway.stranger().get("/readyz");
+        reply.status == 503 && reply.json()["code"] == "stopping"
+    });
+}
+
+#[test]
+fn a_run_comes_to_its_own_end_while_the_gateway_drains() {
+    on_a_file(|store| {
+        let mut gateway = serve_with(store, &["--drain-seconds", "3600"], &[]);
+        let launcher = gateway.launcher();
+        let body = to(&json!("S1"), "!ask c1 Go on?\n!say to its end");
+        let (ended, ()) = begun(&launcher, store, &body, || {
+            until("the agent asks", || {
+                store.sql("SELECT count(*) FROM interactions") == "1"
+            });
+            drain(&gateway);
+            let late = launcher.post("/v1/messages", &to(&json!("S2"), "late"));
+            late.problem(503, "stopping");
+            assert_eq!(late.header("retry-after"), Some("1"));
+            let open = launcher.get("/v1/sessions/S1/interactions?state=open");
+            let open = open.is(200);
+            let id = open["items"][0]["id"].as_str().unwrap();
+            let path = format!("/v1/sessions/S1/interactions/{id}");
+            launcher.post(&path, &json!({ "approved": true })).is(200);
+        });
+        assert_eq!(ended["end"]["status"], "done", "{ended}");
+        assert!(text(&ended).contains("to its end"), "{ended}");
+        assert_eq!(gateway.over(), Some(0));
+        assert_eq!(store.sql("SELECT count(*) FROM open_turns"), "0");
+    });
+}
+
+#[test]
+fn a_second_signal_ends_the_gateway_at_once() {
+    on_a_file(|store| {
+        let mut gateway = serve_with(store, &["--drain-seconds", "3600"], &[]);
+        let launcher = gateway.launcher();
+        let body = to(&json!("S1"), "!deaf 3600");
+        std::thread::scope(|scope| {
+            let sent = scope.spawn(|| launcher.ask("POST", "/v1/messages", Some(&body)));
+            until("the agent is asked", || {
+                !messages_to_agent(store, "session/prompt").is_empty()
+            });
+            drain(&gateway);
+            gateway.signal(Signal::TERM);
+            assert_eq!(gateway.over(), Some(1));
+            assert!(sent.join().unwrap().is_none());
+        });
+        gateway.restart(store);
+        let next = send(&gateway.launcher(), &to(&json!("S1"), "next"));
+        assert_eq!(next["end"]["status"], "done", "nothing is in the way");
+    });
+}
+
+#[test]
+fn runs_are_counted_as_they_begin_and_end() {
+    on_a_file(|store| {
+        let gateway = serve(store, &[]);
+        let launcher = gateway.launcher();
+        send(&launcher, &lines("one"));
+        let mut limited = lines("!say a\n!sleep 60");
+        limited["limits"] = json!({ "wall_ms": 1000 });
+        launcher.post("/v1/messages", &limited).is(200);
+        let metrics = gateway.stranger().get("/metrics").text;
+        for line in [
+            "siglum_runs_started_total 2",
+            "siglum_runs_active 0",
+            "siglum_runs_ended_total{status=\"done\",code=\"none\"} 1",
+            "siglum_runs_ended_total{status=\"limit\",code=\"limit-wall\"} 1",
+        ] {
+            assert!(metrics.lines().any(|l| l == line), "{line}\n{metrics}");
+        }
+        let written = "siglum_store_jobs_total{kind=\"write\",outcome=\"done\"} ";
+        assert!(metrics.contains(written), "{metrics}");
+        assert!(metrics.contains("siglum_store_job_seconds_count{kind=\"write\"} "));
     });
 }
 
