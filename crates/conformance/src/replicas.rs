@@ -26,6 +26,10 @@ pub(super) const CHECKS: &[Check] = &[
         handed,
     ),
     Check::new("a commit tells what git made it of", rewritten),
+    Check::new(
+        "repositories of other ledgers are apart from those of this machine",
+        repositories,
+    ),
     Check::new("a replica is stored and answers as its home does", replica),
     Check::new("no name of a replica finds a session for a hook", names),
     Check::new("a statement of another ledger is stored once", others),
@@ -621,17 +625,9 @@ fn rows_of(desk: &mut Desk) -> Outcome<Vec<ReplicaRow>> {
     Ok((50..).zip(rows).map(other).collect())
 }
 
-fn replica(shelf: &dyn Shelf) -> Outcome {
+fn repositories(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
-    let rows = rows_of(&mut desk)?;
-    let turn = ReplicaTurn {
-        id: turn_id(9),
-        native: "t".to_owned(),
-        opened_at: at(3),
-        prompt: Some(1),
-    };
-    let natives = [native("b"), native("a")];
     let older = ReplicaRepository {
         identity: RepositoryIdentity::default(),
         ..repository()
@@ -643,11 +639,7 @@ fn replica(shelf: &dyn Shelf) -> Outcome {
     desk.write(|tx| {
         tx.put_replica_repository(&older, at(1))?;
         tx.put_replica_repository(&repository(), at(2))?;
-        tx.put_replica_repository(&other, at(2))?;
-        tx.put_replica_session(&replicated(9), &[native("old")])?;
-        tx.put_replica_rows(session_id(9), std::slice::from_ref(&turn), &rows[..1])?;
-        tx.put_replica_rows(session_id(9), std::slice::from_ref(&turn), &rows[1..])?;
-        tx.put_replica_session(&replicated(9), &natives)
+        tx.put_replica_repository(&other, at(2))
     })?;
     let mut later = Desk::open(shelf)?;
     same!(
@@ -675,6 +667,28 @@ fn replica(shelf: &dyn Shelf) -> Outcome {
         [repository_id(1), repository_id(2)],
         "the repositories of this machine"
     );
+    Ok(())
+}
+
+fn replica(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let rows = rows_of(&mut desk)?;
+    let turn = ReplicaTurn {
+        id: turn_id(9),
+        native: "t".to_owned(),
+        opened_at: at(3),
+        prompt: Some(1),
+    };
+    let natives = [native("b"), native("a")];
+    desk.write(|tx| {
+        tx.put_replica_repository(&repository(), at(1))?;
+        tx.put_replica_session(&replicated(9), &[native("old")])?;
+        tx.put_replica_rows(session_id(9), std::slice::from_ref(&turn), &rows[..1])?;
+        tx.put_replica_rows(session_id(9), std::slice::from_ref(&turn), &rows[1..])?;
+        tx.put_replica_session(&replicated(9), &natives)
+    })?;
+    let mut later = Desk::open(shelf)?;
     let wanted = SessionRecord {
         head: 2,
         ..replicated(9)

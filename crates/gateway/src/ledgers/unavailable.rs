@@ -41,6 +41,7 @@ impl Unavailable {
     pub(super) const fn outcome(&self) -> &'static str {
         match self {
             Self::Full => "busy",
+            Self::Late => "late",
             Self::Refused(_) => "refused",
             Self::Unknown(_) => "unknown",
             Self::NoTenant => "no-tenant",
