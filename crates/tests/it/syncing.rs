@@ -2,6 +2,7 @@
 
 mod killed;
 mod launched;
+mod reads;
 
 use std::os::unix::fs::PermissionsExt as _;
 

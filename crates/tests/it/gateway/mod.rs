@@ -35,6 +35,7 @@ mod slow_readers;
 mod speaking;
 mod stops;
 mod streams;
+mod team;
 mod turns;
 mod two;
 mod unknown_fields;
