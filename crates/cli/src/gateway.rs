@@ -19,6 +19,10 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::{env, secret_files, ui};
 
+/// The variable with the address.
+pub const ADDRESS: &str = "SIGLUM_GATEWAY";
+/// The variable with the path of the file that has the token.
+pub const TOKEN_FILE: &str = "SIGLUM_GATEWAY_TOKEN_FILE";
 /// The variable with the token itself.
 pub const TOKEN: &str = "SIGLUM_GATEWAY_TOKEN";
 /// The longest name of a projection.

@@ -95,6 +95,11 @@ impl Home {
         self.dir.join("tokens")
     }
 
+    /// What gateways said of commits: a file for each.
+    pub fn answers(&self) -> PathBuf {
+        self.dir.join("answers")
+    }
+
     /// The checkouts that were made for sessions.
     pub fn worktrees(&self) -> PathBuf {
         self.dir.join("worktrees")

@@ -29,6 +29,7 @@ mod scope;
 mod secret_files;
 mod settings_change;
 mod store;
+mod team;
 mod telemetry;
 mod text_files;
 mod time;

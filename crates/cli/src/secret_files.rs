@@ -25,8 +25,12 @@ pub fn read(path: &Path, what: &str) -> Result<String, CommandError> {
 
 /// Keeps a secret under the name of a file, whole or not at all.
 pub fn write(home: &Home, name: &str, secret: &str) -> io::Result<()> {
-    let dir = home.tokens();
-    DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+    write_private(&home.tokens(), name, secret)
+}
+
+/// Writes a file that only this user reads, into a directory that only this user enters; whole or not at all.
+pub fn write_private(dir: &Path, name: &str, text: &str) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let fresh = dir.join(format!(".{name}.{}", Ids.fresh().simple()));
     let mut options = OpenOptions::new();
     let mut file = options
@@ -35,7 +39,7 @@ pub fn write(home: &Home, name: &str, secret: &str) -> io::Result<()> {
         .mode(0o600)
         .open(&fresh)?;
     let done = file
-        .write_all(secret.as_bytes())
+        .write_all(text.as_bytes())
         .and_then(|()| fs::rename(&fresh, dir.join(name)));
     if done.is_err() {
         let _ = fs::remove_file(&fresh);

@@ -29,6 +29,7 @@ impl TextFiles {
         // The record of `init` is none of them: without it `uninstall` would not find what it has to take back.
         let mut own = vec![cx.home.log()];
         own.extend(files_in(&cx.home.heartbeats()));
+        own.extend(files_in(&cx.home.answers()));
         Ok(Self {
             spools: spools.collect(),
             siglum_dirs,

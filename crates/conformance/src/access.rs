@@ -48,10 +48,18 @@ fn stored(shelf: &dyn Shelf) -> Outcome {
         scope: Scope::Telemetry,
         ..token(6)
     };
-    put(&mut desk, &[whole.clone(), token(2), limited.clone()])?;
+    let reading = TokenRecord {
+        scope: Scope::Read,
+        ..token(7)
+    };
+    put(
+        &mut desk,
+        &[whole.clone(), token(2), limited.clone(), reading.clone()],
+    )?;
     let mut later = Desk::open(shelf)?;
     same!(find_token(&mut later, 1)?, whole, "a token with all fields");
     same!(find_token(&mut later, 6)?, limited, "a token for telemetry");
+    same!(find_token(&mut later, 7)?, reading, "a token for reading");
     same!(
         find_token(&mut later, 2)?,
         token(2),

@@ -25,6 +25,8 @@ pub enum Scope {
     Session(SessionId),
     /// To hand over telemetry, and for nothing else: it stands in settings of agents.
     Telemetry,
+    /// To read who made which commit, and for nothing else: it stands in the settings of pipelines.
+    Read,
 }
 
 impl Scope {
@@ -32,7 +34,7 @@ impl Scope {
     #[must_use]
     pub const fn session(self) -> Option<SessionId> {
         match self {
-            Self::Launcher | Self::Telemetry => None,
+            Self::Launcher | Self::Telemetry | Self::Read => None,
             Self::Session(session) => Some(session),
         }
     }
@@ -49,6 +51,7 @@ impl Scope {
     pub fn stored(session: Option<SessionId>, limit: Option<&str>) -> Self {
         match limit {
             None => Self::for_session(session),
+            Some("read") => Self::Read,
             Some(_) => Self::Telemetry,
         }
     }
@@ -58,7 +61,7 @@ impl Scope {
     pub const fn limit(self) -> Option<&'static str> {
         match self {
             Self::Launcher | Self::Session(_) => None,
-            Self::Telemetry => Some(self.as_str()),
+            Self::Telemetry | Self::Read => Some(self.as_str()),
         }
     }
 
@@ -68,7 +71,7 @@ impl Scope {
         match self {
             Self::Launcher => true,
             Self::Session(own) => own == session,
-            Self::Telemetry => false,
+            Self::Telemetry | Self::Read => false,
         }
     }
 
@@ -79,6 +82,7 @@ impl Scope {
             Self::Launcher => "launcher",
             Self::Session(_) => "session",
             Self::Telemetry => "telemetry",
+            Self::Read => "read",
         }
     }
 }
@@ -180,6 +184,7 @@ mod tests {
             Scope::Launcher,
             Scope::Session(session(1)),
             Scope::Telemetry,
+            Scope::Read,
         ] {
             assert_eq!(Scope::stored(scope.session(), scope.limit()), scope);
         }
@@ -188,6 +193,7 @@ mod tests {
         assert_eq!(allowed(Scope::Launcher), [true, true]);
         assert_eq!(allowed(Scope::Session(session(1))), [true, false]);
         assert_eq!(allowed(Scope::Telemetry), [false, false]);
+        assert_eq!(allowed(Scope::Read), [false, false]);
     }
 
     fn tenant(name: &str) -> Tenant {

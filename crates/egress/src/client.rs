@@ -143,6 +143,19 @@ impl GatewayClient {
         self.post(&path, Sent::Json(&nothing), waits)
     }
 
+    /// Asks which sessions made commits: `POST /v1/commits/explain`. Gives the answers as they come.
+    ///
+    /// # Errors
+    /// What the server says, or why there is no answer.
+    pub fn explain_commits(
+        &self,
+        request: &Value,
+        waits: &dyn Waits,
+    ) -> Result<Value, EgressError> {
+        let answer = self.post("/v1/commits/explain", Sent::Json(request), waits)?;
+        Ok(answer.body)
+    }
+
     /// Hands over a batch, JSON in a zstd frame: `POST /v1/replicas`. Gives the positions of the answer.
     ///
     /// # Errors

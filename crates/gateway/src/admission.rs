@@ -23,6 +23,8 @@ use crate::shares::Slot;
 
 /// The word of the audit for a request that the token does not allow.
 const FORBIDDEN: &str = "request.refused";
+/// What is said to a token for reading that asks for anything else.
+const ONLY_READS: &str = "this token can only read who made commits";
 
 impl Caller {
     /// A launcher may act for each session of its tenant, a session for itself alone.
@@ -30,9 +32,11 @@ impl Caller {
         if self.credential().may_act_for(session) {
             return Ok(());
         }
-        let problem = Problem::forbidden("a session token acts for its session only");
-        refused(app, self, Action::Other(FORBIDDEN.to_owned()), &problem);
-        Err(problem)
+        Err(forbidden(
+            app,
+            self,
+            "a session token acts for its session only",
+        ))
     }
 
     /// Writes a refusal into the audit, if the reason is what the caller may not do.
@@ -46,23 +50,25 @@ impl Caller {
 impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
-    /// A token for telemetry is refused here, so that every route refuses it that does not ask for a [`Sender`].
+    /// Tokens for telemetry and for reading are refused here, so that every route refuses them that does not ask for a
+    /// [`Sender`] or a [`Reader`].
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let caller = come(parts, app).await?;
         app.rates().request(&caller)?;
         match caller.credential().scope {
             Scope::Launcher | Scope::Session(_) => Ok(caller),
-            Scope::Telemetry => {
-                let problem = Problem::forbidden("this token can only export telemetry");
-                refused(app, &caller, Action::Other(FORBIDDEN.to_owned()), &problem);
-                Err(problem)
-            }
+            Scope::Telemetry => Err(forbidden(
+                app,
+                &caller,
+                "this token can only export telemetry",
+            )),
+            Scope::Read => Err(forbidden(app, &caller, ONLY_READS)),
         }
     }
 }
 
-/// Whoever may hand over telemetry: everybody with a token. One of a session speaks of that session alone. Their
-/// requests are counted by themselves.
+/// Whoever may hand over telemetry: everybody with a token that is not for reading alone. One of a session speaks of that
+/// session alone. Their requests are counted by themselves.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender(pub(crate) Caller);
 
@@ -72,8 +78,39 @@ impl FromRequestParts<App> for Sender {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let caller = come(parts, app).await?;
         app.rates().export(&caller)?;
-        Ok(Self(caller))
+        match caller.credential().scope {
+            Scope::Launcher | Scope::Session(_) | Scope::Telemetry => Ok(Self(caller)),
+            Scope::Read => Err(forbidden(app, &caller, ONLY_READS)),
+        }
     }
+}
+
+/// Whoever may read who made which commit: a launcher, and who may do that alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Reader(pub(crate) Caller);
+
+impl FromRequestParts<App> for Reader {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let caller = come(parts, app).await?;
+        app.rates().request(&caller)?;
+        match caller.credential().scope {
+            Scope::Launcher | Scope::Read => Ok(Self(caller)),
+            Scope::Session(_) | Scope::Telemetry => Err(forbidden(
+                app,
+                &caller,
+                "this requires a launcher token or a read token",
+            )),
+        }
+    }
+}
+
+/// Refuses what a token does not allow, and writes that into the audit.
+fn forbidden(app: &App, caller: &Caller, rule: &str) -> Problem {
+    let problem = Problem::forbidden(rule);
+    refused(app, caller, Action::Other(FORBIDDEN.to_owned()), &problem);
+    problem
 }
 
 /// Whoever comes with this request, if they may.
@@ -105,11 +142,7 @@ impl FromRequestParts<App> for Launcher {
         let caller = Caller::from_request_parts(parts, app).await?;
         match caller.own() {
             None => Ok(Self(caller)),
-            Some(_) => {
-                let problem = Problem::forbidden("this requires a launcher token");
-                refused(app, &caller, Action::Other(FORBIDDEN.to_owned()), &problem);
-                Err(problem)
-            }
+            Some(_) => Err(forbidden(app, &caller, "this requires a launcher token")),
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::wire::{LabelInput, RunEvent};
 )]
 struct Document;
 
-/// The three credentials. All are sent as `authorization: Bearer <token>`.
+/// The four credentials. All are sent as `authorization: Bearer <token>`.
 struct Credentials;
 
 impl Modify for Credentials {
@@ -43,6 +43,7 @@ impl Modify for Credentials {
             ("launcher", "Creates, reads and ends sessions of its tenant"),
             ("session", "Acts for one session only"),
             ("telemetry", "Exports telemetry only"),
+            ("read", "Reads who made which commit, and checkpoints"),
         ] {
             let scheme = HttpBuilder::new()
                 .scheme(HttpAuthScheme::Bearer)
@@ -112,6 +113,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(checkpoints::list))
         .routes(routes!(checkpoints::show))
         .routes(routes!(commits::show))
+        .routes(routes!(commits::explain))
         .routes(routes!(cost::sum_up))
         .routes(routes!(audit::list))
         .routes(routes!(audit::verify))

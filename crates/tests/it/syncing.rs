@@ -3,6 +3,7 @@
 mod killed;
 mod launched;
 mod one_repository;
+mod reads;
 
 use std::os::unix::fs::PermissionsExt as _;
 

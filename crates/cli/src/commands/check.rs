@@ -3,16 +3,18 @@
 mod json;
 mod show;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use siglum_domain::Oid;
+use siglum_domain::{Oid, RepositoryId};
 use siglum_engine::commits::check::{self, Checked, Finding};
 use siglum_gitstore::{GitError, RangeCommit, Repo};
+use siglum_ledger::SqliteLedger;
 
 pub use json::Json;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::team::{Question, Source, Team};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.check/1";
@@ -23,11 +25,15 @@ pub const SCHEMA: &str = "siglum.check/1";
 /// commit passes if its message names its own checkpoint; a person's commit passes if evidence shows that
 /// the person made it; any commit passes if it was adopted (`siglum adopt`).
 ///
-/// Without a ledger, checks only the trailers: that each commit has one, and that it is well formed.
+/// Commits that nobody is known here to have made are checked against the records of the team's gateway, where one is
+/// configured for this repository: with `siglum sync`, or with SIGLUM_GATEWAY and SIGLUM_GATEWAY_TOKEN. A pipeline
+/// needs these two variables and a read token (`siglum token create --read`), and no ledger.
+///
+/// Without a ledger and a gateway, checks only the trailers: that each commit has one, and that it is well formed.
 ///
 /// Exit codes: 0 all commits pass, or the range is empty; 1 some fail; 2 wrong usage; 3 the range names no
-/// commits; 4 none fails, but some could not be checked: there is no ledger, or a shallow clone truncates the
-/// range.
+/// commits; 4 none fails, but some could not be checked: there is no ledger, the gateway did not answer, or a
+/// shallow clone truncates the range.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -107,6 +113,8 @@ impl Reason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Against {
     Ledger,
+    /// What the team's gateway says, since there is no ledger, or it knows nothing of these commits.
+    Gateway,
     /// Nothing but the trailers, as was asked for.
     Trailers,
     /// The same because there is no ledger, or it knows nothing of these commits.
@@ -121,6 +129,8 @@ struct Outcome {
     cut: bool,
     allowed: BTreeSet<Reason>,
     commits: Vec<Checked>,
+    /// The gateways that answered for commits.
+    sources: BTreeMap<Oid, Source>,
 }
 
 impl Outcome {
@@ -143,13 +153,15 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let range = range(args, cx)?;
     let listed = cx.git().range(&range).map_err(|e| unnamed(e, &range, cx))?;
     let edge = repo.shallow_edge();
-    let (against, commits) = check_range(args, cx, &listed, || before(cx, &repo, &range, &listed))?;
+    let found = check_range(args, cx, &listed, || before(cx, &repo, &range, &listed))?;
+    let (against, commits, sources) = found;
     let outcome = Outcome {
         range: range.join(" "),
         against,
         cut: listed.iter().any(|c| edge.contains(&c.commit)),
         allowed,
         commits,
+        sources,
     };
     if against == Against::Nothing && !listed.is_empty() {
         let ledger = Cx::tilde(&cx.home.ledger());
@@ -232,22 +244,69 @@ fn before(
     Ok(all.filter(|commit| !beyond.contains(commit)).collect())
 }
 
+/// What commits were checked against, what came of it, and which gateways answered for them.
+type CheckedRange = (Against, Vec<Checked>, BTreeMap<Oid, Source>);
+
 fn check_range(
     args: &Args,
     cx: &Cx,
     listed: &[RangeCommit],
     before: impl Fn() -> Result<BTreeSet<Oid>, CommandError>,
-) -> Result<(Against, Vec<Checked>), CommandError> {
+) -> Result<CheckedRange, CommandError> {
     if args.trailers {
-        return Ok((Against::Trailers, check::trailers(listed)));
+        let checked = check::trailers(listed);
+        return Ok((Against::Trailers, checked, BTreeMap::new()));
     }
     // Asking must not make a ledger where there is none.
-    if cx.has_ledger() {
-        let (mut ledger, repository) = cx.settled()?;
-        let repository = repository.map(|r| r.id);
-        if let Some(checked) = check::against(&mut ledger, repository, listed, &before()?)? {
-            return Ok((Against::Ledger, checked));
-        }
+    if !cx.has_ledger() {
+        return against_gateway(cx, None, None, (Against::Nothing, check::trailers(listed)));
     }
-    Ok((Against::Nothing, check::trailers(listed)))
+    let (mut ledger, repository) = cx.settled()?;
+    let repository = repository.map(|r| r.id);
+    let local = match check::against(&mut ledger, repository, listed, &before()?)? {
+        Some(checked) => (Against::Ledger, checked),
+        None => (Against::Nothing, check::trailers(listed)),
+    };
+    against_gateway(cx, Some(&mut ledger), repository, local)
+}
+
+/// Checks the commits that nobody is known here to have made against what the team's gateway says, if there is one.
+fn against_gateway(
+    cx: &Cx,
+    ledger: Option<&mut SqliteLedger>,
+    repository: Option<RepositoryId>,
+    (mut against, mut commits): (Against, Vec<Checked>),
+) -> Result<CheckedRange, CommandError> {
+    let team = Team::find(cx, ledger, repository)?;
+    let question = |checked: &Checked| Question {
+        commit: checked.git.commit.clone(),
+        named: checked.git.named.clone(),
+    };
+    // What passes by the ledger's own records is not asked about.
+    let is_all = against == Against::Nothing;
+    let is_open = |c: &Checked| c.standing.is_open() && (is_all || !c.findings.is_empty());
+    let open = commits.iter().filter(|checked| is_open(checked));
+    let questions: Vec<Question> = open.map(question).collect();
+    if team.is_empty() || questions.is_empty() {
+        return Ok((against, commits, BTreeMap::new()));
+    }
+    let found = team.ask(cx, &questions);
+    let is_answered = |q: &Question| found.answers.contains_key(&q.commit);
+    if against == Against::Nothing && (found.is_complete || questions.iter().all(is_answered)) {
+        against = Against::Gateway;
+    }
+    for checked in commits.iter_mut().filter(|checked| is_open(checked)) {
+        let git = &checked.git;
+        let answer = found.answers.get(&git.commit);
+        let has_named = git.named.iter().any(|n| found.checkpoints.contains_key(n));
+        if answer.is_none() && !has_named && against != Against::Gateway {
+            continue;
+        }
+        let mut by_gateway = check::answered(git, checked.standing, answer, &found.checkpoints);
+        if checked.findings == [Finding::Before] && !by_gateway.findings.is_empty() {
+            by_gateway.findings = vec![Finding::Before];
+        }
+        *checked = by_gateway;
+    }
+    Ok((against, commits, found.sources))
 }

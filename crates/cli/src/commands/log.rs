@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use siglum_domain::evidence::{Committer, Verdict};
-use siglum_domain::{AgentName, SessionId};
-use siglum_engine::views::overview::{self, CommitLog, LogFilter, LoggedCommit};
+use siglum_domain::{AgentName, Oid, SessionId};
+use siglum_engine::views::overview::{self, Asker, CommitLog, LogFilter, LoggedCommit};
 use siglum_gitstore::GitError;
 use siglum_ledger::SessionRecord;
 
@@ -14,6 +14,7 @@ use super::import::GO_ON_IMPORTING;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::team::{Question, Source, SourceJson, Team};
 use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
@@ -24,7 +25,8 @@ pub const SCHEMA: &str = "siglum.log/1";
 ///
 /// COMMITTER is `-` if only the authors of lines are known. WROTE counts the lines of a commit that sessions were
 /// observed to write, followed by `/` and the number of all added lines if that is larger; it names the agents,
-/// unless the committing session wrote all counted lines. Commits with no record are listed too, dimmed.
+/// unless the committing session wrote all counted lines. Commits with no record are listed too, dimmed. SOURCE is the
+/// team's gateway, for commits that only it has a record of.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -55,9 +57,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         agent: args.agent.clone(),
         limit: args.limit,
     };
-    let log = read_log(cx, &filter)?;
+    let (log, sources) = read_log(cx, &filter)?;
     if cx.ui.json {
-        return cx.ui.json(SCHEMA, Json::from_log(&log));
+        return cx.ui.json(SCHEMA, Json::from_log(&log, &sources));
     }
     if log.commits.is_empty() {
         let plain = args.range.is_none() && args.agent.is_none();
@@ -70,7 +72,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         go_on(cx, &log);
         return Ok(());
     }
-    cx.ui.table(&table(&log))?;
+    cx.ui.table(&table(&log, &sources))?;
     if log.more {
         cx.ui
             .hint("There are more; pass `--limit 0` to list all of them.");
@@ -88,7 +90,7 @@ fn go_on(cx: &Cx, log: &CommitLog) {
 
 /// Prints the last commits, as a first answer.
 pub fn recent(cx: &Cx, n: usize) -> Result<(), CommandError> {
-    let log = read_log(
+    let (log, sources) = read_log(
         cx,
         &LogFilter {
             limit: n,
@@ -96,36 +98,63 @@ pub fn recent(cx: &Cx, n: usize) -> Result<(), CommandError> {
         },
     )?;
     if cx.ui.json {
-        return cx.ui.json(SCHEMA, Json::from_log(&log));
+        return cx.ui.json(SCHEMA, Json::from_log(&log, &sources));
     }
     if log.commits.is_empty() {
         return Ok(());
     }
-    cx.ui.table(&table(&log))
+    cx.ui.table(&table(&log, &sources))
 }
 
-fn read_log(cx: &Cx, filter: &LogFilter) -> Result<CommitLog, CommandError> {
+/// The gateways that answer for commits.
+type Sources = BTreeMap<Oid, Source>;
+
+fn read_log(cx: &Cx, filter: &LogFilter) -> Result<(CommitLog, Sources), CommandError> {
     let (mut ledger, repository) = cx.settled()?;
-    let repository = cx.recorded(repository)?;
-    let found = overview::log(&cx.git(), &mut ledger, repository.id, filter);
-    found.map_err(|error| match (error, &filter.range) {
+    let team = Team::find(cx, Some(&mut ledger), repository.as_ref().map(|r| r.id))?;
+    let id = match team.is_empty() {
+        true => Some(cx.recorded(repository)?.id),
+        false => {
+            cx.repo()?;
+            repository.map(|r| r.id)
+        }
+    };
+    let mut sources = Sources::new();
+    let mut ask = |commits: &[Oid]| {
+        let questions: Vec<Question> = commits.iter().map(Question::who_made).collect();
+        let found = team.ask(cx, &questions);
+        sources = found.sources;
+        found.answers
+    };
+    let asker: Option<Asker<'_>> = match team.is_empty() {
+        true => None,
+        false => Some(&mut ask),
+    };
+    let found = overview::log(&cx.git(), &mut ledger, id, filter, asker);
+    let log = found.map_err(|error| match (error, &filter.range) {
         (siglum_engine::EngineError::Git(GitError::Refused { .. }), Some(range)) => {
             CommandError::not_found(format!("`{range}` is not a revision or a range"))
                 .hint("Pass a revision or a range that git knows, such as `main..HEAD`.")
         }
         (error, _) => error.into(),
-    })
+    })?;
+    Ok((log, sources))
 }
 
-fn table(log: &CommitLog) -> Table {
-    let mut table = Table::new(vec![
-        "COMMIT",
-        "AGE",
-        "COMMITTER",
-        "VERDICT",
-        "WROTE",
-        "SUBJECT",
-    ]);
+/// The gateway that answers for a commit.
+fn source<'a>(commit: &LoggedCommit, sources: &'a Sources) -> Option<&'a Source> {
+    let source = sources.get(&commit.git.commit);
+    source.filter(|_| commit.by_gateway)
+}
+
+fn table(log: &CommitLog, sources: &Sources) -> Table {
+    let mut header = vec!["COMMIT", "AGE", "COMMITTER", "VERDICT", "WROTE"];
+    let has_sources = log.commits.iter().any(|commit| commit.by_gateway);
+    if has_sources {
+        header.push("SOURCE");
+    }
+    header.push("SUBJECT");
+    let mut table = Table::new(header);
     let now = clock::now();
     for commit in &log.commits {
         let (who, verdict) = committer(commit, &log.sessions);
@@ -139,7 +168,7 @@ fn table(log: &CommitLog) -> Table {
             (false, _) => cell.with(Style::Dim),
         };
         let judged = Style::for_verdict(commit.verdict);
-        table.row(vec![
+        let mut row = vec![
             dim(Cell::plain(commit.git.commit.short()), Some(Style::Id)),
             dim(
                 Cell::plain(ui::age(commit.git.committed, now)),
@@ -148,8 +177,13 @@ fn table(log: &CommitLog) -> Table {
             dim(Cell::plain(who), Some(Style::Agent)),
             dim(Cell::plain(verdict), Some(judged)),
             dim(Cell::plain(author_counts(commit, &log.sessions)), None),
-            dim(Cell::plain(&commit.git.subject), None),
-        ]);
+        ];
+        if has_sources {
+            let source = source(commit, sources).map(|s| s.gateway.as_str());
+            row.push(Cell::plain(source.unwrap_or_default()).with(Style::Dim));
+        }
+        row.push(dim(Cell::plain(&commit.git.subject), None));
+        table.row(row);
     }
     table
 }
@@ -274,6 +308,8 @@ struct Commit {
     claim: Option<Claim>,
     /// Absent until its lines were looked at.
     lines: Option<LineCount>,
+    /// The gateway that gave all this; absent where it is from this machine.
+    source: Option<SourceJson>,
 }
 
 /// Who made a commit.
@@ -312,11 +348,14 @@ struct SessionLines {
 }
 
 impl Json {
-    fn from_log(log: &CommitLog) -> Self {
+    fn from_log(log: &CommitLog, sources: &Sources) -> Self {
         let commits = log.commits.iter();
         Self {
             commits: commits
-                .map(|c| Commit::from_commit(c, &log.sessions))
+                .map(|c| Commit {
+                    source: source(c, sources).map(SourceJson::from),
+                    ..Commit::from_commit(c, &log.sessions)
+                })
                 .collect(),
             more: log.more,
             importing: log.importing,
@@ -365,6 +404,7 @@ impl Commit {
                     })
                     .collect(),
             }),
+            source: None,
         }
     }
 }
@@ -405,6 +445,7 @@ mod tests {
             }),
             checkpoint: None,
             lines: None,
+            by_gateway: false,
         }
     }
 

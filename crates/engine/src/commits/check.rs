@@ -2,15 +2,16 @@
 //!
 //! Judges nothing anew: what the ledger says of a commit stands. Changes nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use siglum_domain::evidence::{Committer, Verdict};
+use siglum_domain::evidence::{Committer, Judgement, Verdict};
 use siglum_domain::{AgentName, CheckpointId, Oid, RepositoryId, SessionId};
 use siglum_gitstore::RangeCommit;
 use siglum_ledger::{CommitRecord, Ledger, LedgerError, SeenBy, Transaction, read};
 
+use crate::commits::answers::CommitAnswer;
 use crate::commits::elsewhere;
-use crate::commits::why;
+use crate::commits::why::{self, Claim};
 
 /// What the ledger says of who made a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,27 @@ pub enum Standing {
     Unknown,
     /// Nothing is recorded of it, or there is no ledger to ask.
     Unrecorded,
+}
+
+impl Standing {
+    /// Whether nobody is known to have made it.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Unknown | Self::Unrecorded)
+    }
+
+    /// By evidence, else by a person's word.
+    fn new(judgement: &Judgement, claim: Option<&Claim>) -> Self {
+        match (judgement.committer, claim) {
+            (Committer::Session { session }, _) => Self::Session(session, judgement.verdict),
+            (Committer::Human, _) => Self::Human,
+            (Committer::Unknown, Some(claim)) => Self::Claimed(claim.session),
+            (Committer::Unknown, None) if judgement.verdict == Verdict::Ambiguous => {
+                Self::Ambiguous(judgement.candidates.len())
+            }
+            (Committer::Unknown, None) => Self::Unknown,
+        }
+    }
 }
 
 /// What is missing or wrong.
@@ -95,6 +117,41 @@ pub fn against(
     })
 }
 
+/// Checks a commit that is `known` to nobody here against what a gateway says: its `answer`, and the commits of the
+/// `checkpoints` that it knows.
+#[must_use]
+pub fn answered(
+    commit: &RangeCommit,
+    known: Standing,
+    answer: Option<&CommitAnswer>,
+    checkpoints: &BTreeMap<CheckpointId, Vec<Oid>>,
+) -> Checked {
+    let standing = answer.map_or(known, |a| Standing::new(&a.judgement, a.claim.as_ref()));
+    let mut trailers = Trailers::new(commit);
+    for id in &commit.named {
+        let commits = checkpoints.get(id);
+        let is_own = answer.is_some_and(|a| a.checkpoint == Some(*id))
+            || commits.is_some_and(|commits| commits.contains(&commit.commit));
+        match commits {
+            _ if is_own => trailers.own = true,
+            Some(commits) => trailers.add_copied(*id, commits.first().cloned()),
+            None => trailers.findings.push(Finding::Nowhere(*id)),
+        }
+    }
+    let by = answer.zip(standing_session(standing));
+    let by = by.and_then(|(answer, id)| answer.sessions.iter().find(|s| s.id == id));
+    let is_rewritten_alone = answer.is_some_and(|a| {
+        let by_session = matches!(a.judgement.committer, Committer::Session { .. });
+        a.seen_by == Some(SeenBy::Rewrite) && a.checkpoint.is_none() && by_session
+    });
+    trailers.checked(
+        commit,
+        standing,
+        is_rewritten_alone,
+        by.map(|s| s.agent.clone()),
+    )
+}
+
 /// Checks the trailers of commits alone: that there is one, and that it is well formed.
 #[must_use]
 pub fn trailers(commits: &[RangeCommit]) -> Vec<Checked> {
@@ -139,38 +196,83 @@ fn check_commit(
         Some(_) => elsewhere::known_elsewhere(tx, repository, &commit.commit)?,
         None => None,
     };
-    let (mut findings, mut own, mut copied) = (malformed(commit), false, None);
+    let mut trailers = Trailers::new(commit);
     for id in &commit.named {
         match whose(tx, *id, &commit.commit, record.as_ref())? {
             Whose::Own(found) => {
-                own = true;
+                trailers.own = true;
                 record = record.or(found.map(|found| *found));
             }
-            Whose::Other(of) => {
-                copied.get_or_insert(Finding::Copied {
-                    checkpoint: *id,
-                    of,
-                });
-            }
-            Whose::Nobodys => findings.push(Finding::Nowhere(*id)),
+            Whose::Other(of) => trailers.add_copied(*id, of),
+            Whose::Nobodys => trailers.findings.push(Finding::Nowhere(*id)),
         }
     }
     let standing = standing(tx, repository, commit, record.as_ref())?;
-    if !own && findings.is_empty() {
-        findings.extend(match copied {
-            Some(copied) => Some(copied),
-            None if is_rewritten_alone(record.as_ref()) => None,
-            None => unnamed(tx, standing, commit.parents > 1)?,
-        });
+    let agent = match standing_session(standing) {
+        Some(session) if !trailers.own => tx.session(session)?.map(|s| s.agent),
+        _ => None,
+    };
+    let is_rewritten_alone = is_rewritten_alone(record.as_ref());
+    Ok(trailers.checked(commit, standing, is_rewritten_alone, agent))
+}
+
+/// What the checkpoints come to that a message names.
+struct Trailers {
+    /// What is wrong with them.
+    findings: Vec<Finding>,
+    /// Whether one is the commit's own.
+    own: bool,
+    /// The first one that is another commit's.
+    copied: Option<Finding>,
+}
+
+impl Trailers {
+    fn new(commit: &RangeCommit) -> Self {
+        Self {
+            findings: malformed(commit),
+            own: false,
+            copied: None,
+        }
     }
-    if let Standing::Ambiguous(sessions) = standing {
-        findings.push(Finding::Ambiguous(sessions));
+
+    fn add_copied(&mut self, checkpoint: CheckpointId, of: Option<Oid>) {
+        self.copied
+            .get_or_insert(Finding::Copied { checkpoint, of });
     }
-    Ok(Checked {
-        git: commit.clone(),
-        standing,
-        findings,
-    })
+
+    /// The commit with all that is wrong with it; `agent` is that of the session that made it.
+    fn checked(
+        self,
+        commit: &RangeCommit,
+        standing: Standing,
+        is_rewritten_alone: bool,
+        agent: Option<AgentName>,
+    ) -> Checked {
+        let mut findings = self.findings;
+        if !self.own && findings.is_empty() {
+            findings.extend(match self.copied {
+                Some(copied) => Some(copied),
+                None if is_rewritten_alone => None,
+                None => unnamed(standing, commit.parents > 1, agent),
+            });
+        }
+        if let Standing::Ambiguous(sessions) = standing {
+            findings.push(Finding::Ambiguous(sessions));
+        }
+        Checked {
+            git: commit.clone(),
+            standing,
+            findings,
+        }
+    }
+}
+
+/// The session that made a commit by evidence.
+const fn standing_session(standing: Standing) -> Option<SessionId> {
+    match standing {
+        Standing::Session(session, _) => Some(session),
+        _ => None,
+    }
 }
 
 /// Whether a session only rewrote a commit that was no checkpoint: git gave it the message of the one before, and a
@@ -223,42 +325,30 @@ fn standing(
     record: Option<&CommitRecord>,
 ) -> Result<Standing, LedgerError> {
     let judgement = record.map(|r| &r.judgement);
-    match judgement.map(|j| j.committer) {
-        Some(Committer::Session { session }) => {
-            let verdict = judgement.map_or(Verdict::Unknown, |j| j.verdict);
-            return Ok(Standing::Session(session, verdict));
+    let is_judged = judgement.is_some_and(|j| j.committer != Committer::Unknown);
+    let claim = match record.map(|r| r.repository).or(repository) {
+        Some(repository) if !is_judged => {
+            why::claim(&tx.statements_of_commit(repository, &commit.commit)?)
         }
-        Some(Committer::Human) => return Ok(Standing::Human),
-        Some(Committer::Unknown) | None => {}
-    }
-    if let Some(repository) = record.map(|r| r.repository).or(repository) {
-        let stated = tx.statements_of_commit(repository, &commit.commit)?;
-        if let Some(claim) = why::claim(&stated) {
-            return Ok(Standing::Claimed(claim.session));
-        }
-    }
-    Ok(match judgement {
-        Some(j) if j.verdict == Verdict::Ambiguous => Standing::Ambiguous(j.candidates.len()),
-        Some(_) => Standing::Unknown,
-        None => Standing::Unrecorded,
+        _ => None,
+    };
+    Ok(match (judgement, claim) {
+        (Some(judgement), claim) => Standing::new(judgement, claim.as_ref()),
+        (None, Some(claim)) => Standing::Claimed(claim.session),
+        (None, None) => Standing::Unrecorded,
     })
 }
 
 /// What is wrong with a commit whose message names no checkpoint.
-fn unnamed(
-    tx: &mut dyn Transaction,
-    standing: Standing,
-    merge: bool,
-) -> Result<Option<Finding>, LedgerError> {
-    Ok(match standing {
+fn unnamed(standing: Standing, merge: bool, agent: Option<AgentName>) -> Option<Finding> {
+    match standing {
         Standing::Human | Standing::Claimed(_) => None,
         Standing::Session(session, _) => {
-            let agent = tx.session(session)?.map(|s| s.agent);
             Some(Finding::NoTrailer(agent.map(|agent| (agent, session))))
         }
         Standing::Ambiguous(_) => Some(Finding::NoTrailer(None)),
         Standing::Unknown | Standing::Unrecorded if merge => Some(Finding::Merge),
         Standing::Unknown => Some(Finding::Unknown),
         Standing::Unrecorded => Some(Finding::Unrecorded),
-    })
+    }
 }

@@ -1,7 +1,8 @@
 //! The commits that a commit was made of, each with who made it.
 
+use serde::{Deserialize, Serialize};
 use siglum_domain::evidence::{Case, Committer, Judgement, judge};
-use siglum_domain::{CheckpointId, Oid, RepositoryId};
+use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId};
 use siglum_ledger::{CommitRecord, LedgerError, Transaction};
 
 use crate::commits::prompts::{Prompt, prompt_at};
@@ -10,7 +11,7 @@ use crate::commits::prompts::{Prompt, prompt_at};
 const MOST: usize = 64;
 
 /// A commit that git made another one of.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     pub commit: Oid,
     /// What git made of it.
@@ -51,6 +52,22 @@ pub fn origins_of(
         became = deeper.commit.clone();
         next += 1;
     }
+}
+
+/// The sessions that made these commits, without the one that rewrote them, each once.
+#[must_use]
+pub fn makers(origins: &[Origin], rewriter: Committer) -> Vec<SessionId> {
+    let mut sessions = Vec::new();
+    for origin in origins {
+        let made_by = origin.judgement.committer;
+        if let Committer::Session { session } = made_by
+            && made_by != rewriter
+            && !sessions.contains(&session)
+        {
+            sessions.push(session);
+        }
+    }
+    sessions
 }
 
 fn origin(

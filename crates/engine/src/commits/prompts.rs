@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use serde::{Deserialize, Serialize};
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::observation::Fact;
 use siglum_domain::provenance::line_hash;
@@ -14,7 +15,7 @@ use crate::commits::contents::hash_added_lines;
 use crate::damage::undamaged;
 
 /// What a session was asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
     pub session: SessionId,
     /// The turn that it began.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict, judge};
 use siglum_domain::link::Link;
@@ -74,7 +75,7 @@ impl Author {
 }
 
 /// A statement of a person about a commit.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// Which session it is said to be of.
     pub session: SessionId,
@@ -200,6 +201,24 @@ pub fn recorded(
     let facts = facts.unwrap_or_else(|| bare(commit, record.as_ref()));
     let files = tx.authors(repository, commit)?.unwrap_or_default();
     answer(tx, (repository, repository), record.as_ref(), facts, &files).map(Some)
+}
+
+/// Answers for a commit from what the ledger has alone, in whichever repository: what says most, where several have it.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn recorded_anywhere(
+    tx: &mut dyn Transaction,
+    commit: &Oid,
+) -> Result<Option<Why>, LedgerError> {
+    let Some(record) = elsewhere::known_elsewhere(tx, None, commit)? else {
+        return Ok(None);
+    };
+    let place = record.repository;
+    let facts = record.facts.clone();
+    let facts = facts.unwrap_or_else(|| bare(commit, Some(&record)));
+    let files = tx.authors(place, commit)?.unwrap_or_default();
+    answer(tx, (place, place), Some(&record), facts, &files).map(Some)
 }
 
 /// What is known of a commit that git was not asked about.
@@ -407,7 +426,8 @@ pub(crate) fn claim(statements: &[StatementRecord]) -> Option<Claim> {
     }
 }
 
-fn authors_of(files: &[FileAuthors]) -> Vec<Author> {
+/// The authors of files of a commit, those with most lines first.
+pub(crate) fn authors_of(files: &[FileAuthors]) -> Vec<Author> {
     let mut by_session: BTreeMap<Option<SessionId>, Vec<(String, Vec<Span>)>> = BTreeMap::new();
     for file in files {
         let mut parts: BTreeMap<Option<SessionId>, Vec<Span>> = BTreeMap::new();

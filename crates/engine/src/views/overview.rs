@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::link::Link;
 use siglum_domain::provenance::Origin;
-use siglum_domain::{AgentName, CheckpointId, RepositoryId, SessionId, Timestamp};
+use siglum_domain::{AgentName, CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::{Git, ListedCommit, Listing};
 use siglum_ledger::{
-    CommitRecord, DeclineRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy,
-    SessionFilter, SessionListing, SessionOrigin, SessionRecord, Transaction, read,
+    DeclineRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy, SessionFilter,
+    SessionListing, SessionOrigin, SessionRecord, Transaction, read,
 };
 
+use crate::commits::answers::CommitAnswer;
 use crate::commits::elsewhere;
-use crate::commits::origins::origins_of;
+use crate::commits::origins::{makers, origins_of};
 use crate::commits::why::{self, Claim};
 use crate::damage::undamaged;
 use crate::identity::repositories;
@@ -100,6 +101,8 @@ pub struct LoggedCommit {
     pub checkpoint: Option<CheckpointId>,
     /// Who wrote its lines, once the worker has looked.
     pub lines: Option<Lines>,
+    /// Whether a gateway answers for it, and not this ledger.
+    pub by_gateway: bool,
 }
 
 /// Commits, newest first.
@@ -113,15 +116,21 @@ pub struct CommitLog {
     pub importing: bool,
 }
 
-/// Lists commits with who made them. One git process, one transaction.
+/// Asks a gateway about commits that nobody is known here to have made.
+pub type Asker<'a> = &'a mut dyn FnMut(&[Oid]) -> BTreeMap<Oid, CommitAnswer>;
+
+/// Lists commits with who made them. One git process, one transaction; with somebody to `ask` another transaction, and all
+/// of those at once that nobody is known here to have made. Without a repository only other ledgers' records and who is
+/// asked can tell anything.
 ///
 /// # Errors
 /// Git fails, or those of the ledger.
 pub fn log(
     git: &Git,
     ledger: &mut dyn Ledger,
-    repository: RepositoryId,
+    repository: Option<RepositoryId>,
     filter: &LogFilter,
+    ask: Option<Asker<'_>>,
 ) -> Result<CommitLog, EngineError> {
     let limit = match (filter.limit, &filter.agent) {
         (0, _) => 0,
@@ -134,23 +143,57 @@ pub fn log(
         until: filter.until,
         limit,
     })?;
+    let answers = match ask {
+        Some(ask) => ask(&read(ledger, |tx| unknown(tx, repository, &listed))?),
+        None => BTreeMap::new(),
+    };
     Ok(read(ledger, |tx| {
-        join(tx, repository, filter, &mut listed)
+        join(tx, repository, filter, &mut listed, &answers)
     })?)
+}
+
+/// The commits that nobody is known here to have made.
+fn unknown(
+    tx: &mut dyn Transaction,
+    repository: Option<RepositoryId>,
+    listed: &[ListedCommit],
+) -> Result<Vec<Oid>, LedgerError> {
+    let mut unknown = Vec::new();
+    for git in listed {
+        let known = elsewhere::known_elsewhere(tx, repository, &git.commit)?;
+        if known.is_none_or(|record| record.judgement.verdict == Verdict::Unknown) {
+            unknown.push(git.commit.clone());
+        }
+    }
+    Ok(unknown)
 }
 
 fn join(
     tx: &mut dyn Transaction,
-    repository: RepositoryId,
+    repository: Option<RepositoryId>,
     filter: &LogFilter,
     listed: &mut Vec<ListedCommit>,
+    answers: &BTreeMap<Oid, CommitAnswer>,
 ) -> Result<CommitLog, LedgerError> {
+    let importing = match repository {
+        Some(repository) => import::is_owed(tx, repository)?,
+        None => false,
+    };
     let mut log = CommitLog {
-        importing: import::is_owed(tx, repository)?,
+        importing,
         ..CommitLog::default()
     };
     for git in std::mem::take(listed) {
-        let commit = logged(tx, repository, git)?;
+        let mut commit = logged(tx, repository, git)?;
+        let (has_claim, has_authors) = (commit.claim.is_some(), has_authors(&commit));
+        if let Some(answer) = answers.get(&commit.git.commit)
+            && answer.adds_to(commit.verdict, has_claim, has_authors)
+        {
+            let cards = answer.cards().into_iter();
+            log.sessions
+                .extend(cards.map(|(id, card)| (id, card.record)));
+            commit = answered(commit.git, answer);
+        }
         let named = named(&commit);
         for id in &named {
             if !log.sessions.contains_key(id)
@@ -179,12 +222,18 @@ fn join(
 
 fn logged(
     tx: &mut dyn Transaction,
-    repository: RepositoryId,
+    repository: Option<RepositoryId>,
     git: ListedCommit,
 ) -> Result<LoggedCommit, LedgerError> {
-    let found = elsewhere::known_elsewhere(tx, Some(repository), &git.commit)?;
-    let place = found.as_ref().map_or(repository, |r| r.repository);
-    let claim = why::claim(&why::stated(tx, (place, repository), &git.commit)?);
+    let found = elsewhere::known_elsewhere(tx, repository, &git.commit)?;
+    let place = found.as_ref().map(|r| r.repository).or(repository);
+    let claim = match place {
+        Some(place) => {
+            let here = repository.unwrap_or(place);
+            why::claim(&why::stated(tx, (place, here), &git.commit)?)
+        }
+        None => None,
+    };
     let Some(record) = found else {
         return Ok(LoggedCommit {
             git,
@@ -196,11 +245,15 @@ fn logged(
             claim,
             checkpoint: None,
             lines: None,
+            by_gateway: false,
         });
     };
-    let lines = tx.authors(place, &git.commit)?;
+    let lines = tx.authors(record.repository, &git.commit)?;
     let origins = match record.seen_by {
-        SeenBy::Rewrite => origin_sessions(tx, &record)?,
+        SeenBy::Rewrite => {
+            let origins = origins_of(tx, record.repository, &record.commit)?;
+            makers(&origins, record.judgement.committer)
+        }
         _ => Vec::new(),
     };
     Ok(LoggedCommit {
@@ -213,25 +266,35 @@ fn logged(
         claim,
         checkpoint: record.checkpoint,
         lines: lines.map(|files| Lines::from_files(&files)),
+        by_gateway: false,
     })
 }
 
-/// The sessions that made what a commit was rewritten from, without its rewriter, each once.
-fn origin_sessions(
-    tx: &mut dyn Transaction,
-    record: &CommitRecord,
-) -> Result<Vec<SessionId>, LedgerError> {
-    let mut sessions = Vec::new();
-    for origin in origins_of(tx, record.repository, &record.commit)? {
-        let made_by = origin.judgement.committer;
-        if let Committer::Session { session } = made_by
-            && made_by != record.judgement.committer
-            && !sessions.contains(&session)
-        {
-            sessions.push(session);
-        }
+/// A commit as a gateway has it.
+fn answered(git: ListedCommit, answer: &CommitAnswer) -> LoggedCommit {
+    let origins = match answer.seen_by {
+        Some(SeenBy::Rewrite) => makers(&answer.origins, answer.judgement.committer),
+        _ => Vec::new(),
+    };
+    let files = answer.authors();
+    LoggedCommit {
+        git,
+        recorded: true,
+        committer: answer.judgement.committer,
+        verdict: answer.judgement.verdict,
+        candidates: answer.judgement.candidates.clone(),
+        origins,
+        claim: answer.claim.clone(),
+        checkpoint: answer.checkpoint,
+        lines: (!files.is_empty()).then(|| Lines::from_files(&files)),
+        by_gateway: true,
     }
-    Ok(sessions)
+}
+
+/// Whether sessions were seen writing lines of a commit.
+fn has_authors(commit: &LoggedCommit) -> bool {
+    let lines = commit.lines.as_ref();
+    lines.is_some_and(|lines| lines.by_sessions() > 0)
 }
 
 /// The sessions that made a commit, by evidence or by a person's word.

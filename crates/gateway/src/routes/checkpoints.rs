@@ -15,7 +15,7 @@ use super::representation::Elsewhere;
 use super::responses;
 use super::sessions::wanted_links;
 use super::transaction::refusable;
-use crate::admission::Launcher;
+use crate::admission::Reader;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
@@ -109,7 +109,7 @@ pub(crate) async fn of_session(
 
 /// List checkpoints, newest first
 #[utoipa::path(get, path = "/v1/checkpoints", tag = "checkpoints", operation_id = "listCheckpoints",
-    security(("launcher" = [])),
+    security(("launcher" = []), ("read" = [])),
     params(
         ("issue_number" = Option<i64>, Query, description = "Only with this issue number", minimum = 1, maximum = 9_007_199_254_740_991_i64),
         ("pr_number" = Option<i64>, Query, description = "Only with this pull request number", minimum = 1, maximum = 9_007_199_254_740_991_i64),
@@ -124,7 +124,7 @@ pub(crate) async fn of_session(
     responses((status = 200, description = "The checkpoints", body = CheckpointList), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
-    Launcher(caller): Launcher,
+    Reader(caller): Reader,
     mut query: Query,
 ) -> Result<Json<CheckpointList>, Problem> {
     let links = wanted_links(&mut query)?;
@@ -180,12 +180,12 @@ async fn listed(
 
 /// Get a checkpoint with the current links of its sessions
 #[utoipa::path(get, path = "/v1/checkpoints/{checkpoint}", tag = "checkpoints", operation_id = "getCheckpoint",
-    security(("launcher" = [])),
+    security(("launcher" = []), ("read" = [])),
     params(("checkpoint" = String, Path, description = "Checkpoint id", pattern = r"^chk_[0-9a-f]{32}$")),
     responses((status = 200, description = "The checkpoint", body = Checkpoint), Problems))]
 pub(crate) async fn show(
     State(app): State<App>,
-    Launcher(caller): Launcher,
+    Reader(caller): Reader,
     path: Path,
 ) -> Result<Json<Checkpoint>, Problem> {
     let id = path.checkpoint()?;

@@ -26,6 +26,8 @@ struct Route {
     sessions: bool,
     /// Whether one for telemetry will do.
     telemetry: bool,
+    /// Whether one for reading will do.
+    read: bool,
     has_body: bool,
 }
 
@@ -45,6 +47,7 @@ fn routes(gateway: &Gateway) -> Vec<Route> {
                 secured: !security.is_empty(),
                 sessions: security.iter().any(|s| s.get("session").is_some()),
                 telemetry: security.iter().any(|s| s.get("telemetry").is_some()),
+                read: security.iter().any(|s| s.get("read").is_some()),
                 has_body: operation.get("requestBody").is_some(),
             });
         }
@@ -183,6 +186,7 @@ impl There {
             "decideTurn" => json!({ "decision": "discard" }),
             "commitTurn" | "openTurn" | "appendToTurn" => turn_body(epoch, head, "t2"),
             "createCheckpoint" => json!({}),
+            "explainCommits" => json!({ "commits": ["a".repeat(40)] }),
             "recordPipelineEvents" => {
                 json!({ "events": [{ "kind": "phase_started", "phase": "plan", "key": "k" }] })
             }
@@ -216,6 +220,8 @@ struct Intruder {
     only_launchers_routes: bool,
     /// Only for routes that take no telemetry.
     no_telemetry_routes: bool,
+    /// Only for routes that are not for reading.
+    no_read_routes: bool,
     /// A session, which may hand over telemetry of itself.
     is_session: bool,
     /// It has a ledger of its own, where it may do everything.
@@ -230,6 +236,7 @@ fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
         allowed,
         only_launchers_routes: false,
         no_telemetry_routes: false,
+        no_read_routes: false,
         is_session: false,
         elsewhere: false,
     };
@@ -274,6 +281,14 @@ fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
             ..of(
                 "an agent's token for telemetry",
                 token_for(store, ours, Scope::Telemetry, None).0,
+                &[403],
+            )
+        },
+        Intruder {
+            no_read_routes: true,
+            ..of(
+                "a pipeline's token for reading",
+                token_for(store, ours, Scope::Read, None).0,
                 &[403],
             )
         },
@@ -360,6 +375,7 @@ fn nobody_who_may_not_gets_through_any_route() {
             let body = there.body(route);
             for who in &intruders {
                 let may = who.only_launchers_routes && route.sessions
+                    || who.no_read_routes && route.read
                     || (who.no_telemetry_routes || who.is_session) && route.telemetry;
                 if may {
                     continue;

@@ -37,6 +37,7 @@ mod speaking;
 mod stops;
 mod store_connections;
 mod streams;
+mod team;
 mod turns;
 mod two;
 mod unknown_fields;

@@ -64,6 +64,8 @@ struct State {
     sender: Option<u32>,
     /// What is said where a request is refused.
     problem: Value,
+    /// What is said of commits.
+    explanations: Value,
 }
 
 /// The server.
@@ -114,6 +116,11 @@ impl Gateway {
         self.state.lock().unwrap().problem = problem;
     }
 
+    /// What is said to whoever asks about commits.
+    pub(crate) fn explains(&self, answers: Value) {
+        self.state.lock().unwrap().explanations = answers;
+    }
+
     /// The requests that came, in order.
     pub(crate) fn requests(&self) -> Vec<GatewayRequest> {
         self.state.lock().unwrap().requests.clone()
@@ -155,11 +162,12 @@ fn open(path: &Path) -> SqliteLedger {
 
 fn serve(mut stream: &TcpStream, state: &Mutex<State>, ledger: &Path) -> Option<()> {
     let request = read(&mut BufReader::new(stream))?;
-    let (fate, sender, problem) = {
+    let (fate, sender, problem, explanations) = {
         let mut state = state.lock().unwrap();
         state.requests.push(request.clone());
         let fate = state.fates.pop_front().unwrap_or(Fate::Well);
-        (fate, state.sender, state.problem.clone())
+        let explanations = state.explanations.clone();
+        (fate, state.sender, state.problem.clone(), explanations)
     };
     let end = || stream.shutdown(std::net::Shutdown::Both).ok();
     match fate {
@@ -172,6 +180,7 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>, ledger: &Path) -> Option<
     }
     let (status, body) = match fate {
         Fate::Status(status) => (status, problem),
+        _ if request.path == "/v1/commits/explain" => (200, explanations),
         _ => answer(&request, ledger),
     };
     match fate {

@@ -5,13 +5,15 @@ use siglum_engine::commits::check::{Checked, Finding, Standing};
 
 use super::show::{remedy, what};
 use super::{Against, Outcome, Reason};
+use crate::team::SourceJson;
 
 /// The JSON form of the answer.
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct Json {
     /// The range in git's words.
     range: String,
-    /// `ledger`, or `trailers` where only these were looked at.
+    /// `ledger`, `gateway` where only the team's gateway has records of these commits, or `trailers` where only these
+    /// were looked at.
     against: String,
     /// Whether all that was asked for could be checked.
     complete: bool,
@@ -41,6 +43,8 @@ pub struct Counts {
     pub(super) unknown: u64,
     /// Those of all these that lack something and were there before Siglum was switched on.
     pub(super) before: u64,
+    /// Those of all these for which the team's gateway answered.
+    pub(super) by_gateway: u64,
 }
 
 impl Counts {
@@ -48,6 +52,7 @@ impl Counts {
         let mut counts = Self {
             all: outcome.commits.len() as u64,
             failed: outcome.failed().count() as u64,
+            by_gateway: outcome.sources.len() as u64,
             ..Self::default()
         };
         for commit in &outcome.commits {
@@ -77,6 +82,8 @@ struct Commit {
     /// The checkpoints that its message names.
     named: Vec<String>,
     findings: Vec<FindingJson>,
+    /// The gateway that says who made it; absent where that is from this machine.
+    source: Option<SourceJson>,
 }
 
 /// Why a commit failed.
@@ -98,6 +105,7 @@ impl Json {
         let counts = Counts::from_outcome(outcome);
         let against = match outcome.against {
             Against::Ledger => "ledger",
+            Against::Gateway => "gateway",
             Against::Trailers | Against::Nothing => "trailers",
         };
         Self {
@@ -150,6 +158,10 @@ impl Commit {
             verdict: verdict.map(|v| v.to_string()),
             named: commit.git.named.iter().map(ToString::to_string).collect(),
             findings: outcome.failing(commit).map(finding).collect(),
+            source: outcome
+                .sources
+                .get(&commit.git.commit)
+                .map(SourceJson::from),
         }
     }
 }

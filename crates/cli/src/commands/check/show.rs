@@ -88,7 +88,7 @@ pub(super) fn verdict(cx: &Cx, outcome: &Outcome) -> Result<(), CommandError> {
         return Err(CommandError::partly(
             "neither checkpoints nor committers can be verified without a ledger",
         )
-        .hint("Run this where the sessions are recorded, or pass `--trailers` to check only trailers."));
+        .hint("Run this where the sessions are recorded, set SIGLUM_GATEWAY and SIGLUM_GATEWAY_TOKEN, or pass `--trailers` to check only trailers."));
     }
     cut(outcome)
 }
@@ -133,7 +133,7 @@ fn counted<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
 fn summary(outcome: &Outcome) -> String {
     let count = Counts::from_outcome(outcome);
     let unknown = match outcome.against {
-        Against::Ledger => (count.unknown, "unknown"),
+        Against::Ledger | Against::Gateway => (count.unknown, "unknown"),
         Against::Trailers | Against::Nothing => (0, ""),
     };
     let parts = [
@@ -145,8 +145,11 @@ fn summary(outcome: &Outcome) -> String {
     ];
     let parts = parts.iter().filter(|(n, _)| *n > 0);
     let mut parts: Vec<String> = parts.map(|(n, word)| format!("{n} {word}")).collect();
-    if outcome.against != Against::Ledger {
+    if matches!(outcome.against, Against::Trailers | Against::Nothing) {
         parts.push("all trailers valid".to_owned());
+    }
+    if count.by_gateway > 0 {
+        parts.push(format!("{} answered by the gateway", count.by_gateway));
     }
     let passed = outcome.commits.iter().flat_map(|c| &c.findings);
     let mut allowed = passed
@@ -177,7 +180,7 @@ pub(super) fn what(finding: &Finding, against: Against) -> String {
             "{agent} {} made it, and its message names no checkpoint",
             session.short()
         ),
-        Finding::NoTrailer(None) if against == Against::Ledger => {
+        Finding::NoTrailer(None) if matches!(against, Against::Ledger | Against::Gateway) => {
             "its message names no checkpoint".to_owned()
         }
         Finding::NoTrailer(None) => {
@@ -200,10 +203,16 @@ pub(super) fn what(finding: &Finding, against: Against) -> String {
             "its message names checkpoint {}, which belongs to no commit",
             checkpoint.short()
         ),
-        Finding::Nowhere(checkpoint) => format!(
-            "its message names checkpoint {}, which is not in this ledger",
-            checkpoint.short()
-        ),
+        Finding::Nowhere(checkpoint) => {
+            let place = match against {
+                Against::Gateway => "at the gateway",
+                Against::Ledger | Against::Trailers | Against::Nothing => "in this ledger",
+            };
+            format!(
+                "its message names checkpoint {}, which is not {place}",
+                checkpoint.short()
+            )
+        }
         Finding::Malformed(value) => {
             format!("its trailer `{}` is not an id", ui::one_line(value, 60))
         }

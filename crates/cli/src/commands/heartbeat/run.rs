@@ -21,8 +21,6 @@ use crate::{env, gateway, store};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.heartbeat.run/1";
 
-/// The variable with the address.
-const ADDRESS: &str = "SIGLUM_GATEWAY";
 /// How long the token holds that is made for one call.
 const HOLDS: Duration = Duration::from_secs(60);
 
@@ -60,7 +58,7 @@ pub struct Json {
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut ledger = store::open(cx)?;
     heartbeat::show(ledger.as_mut(), &args.name)?;
-    let text = args.gateway.clone().or_else(|| env::text(ADDRESS));
+    let text = args.gateway.clone().or_else(|| env::text(gateway::ADDRESS));
     let text = text.unwrap_or_else(|| "http://127.0.0.1:7477".to_owned());
     let address = gateway::address(&text, Plain::Loopback)?;
     let given = gateway::given_token(args.gateway_token_file.as_deref())?;

@@ -14,12 +14,8 @@ use crate::commands::sync;
 use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
-use crate::gateway::{self, TOKEN, Tries};
+use crate::gateway::{self, ADDRESS, TOKEN, TOKEN_FILE, Tries};
 
-/// The variable with the address.
-const ADDRESS: &str = "SIGLUM_GATEWAY";
-/// The variable with the path of the file that has the token.
-const TOKEN_FILE: &str = "SIGLUM_GATEWAY_TOKEN_FILE";
 /// What the command of a session does not get.
 pub const VARIABLES: [&str; 3] = [ADDRESS, TOKEN_FILE, TOKEN];
 

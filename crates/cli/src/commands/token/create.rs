@@ -17,22 +17,23 @@ use crate::store;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.token.create/1";
 
-/// How long a launcher's token holds, and a session's, unless told.
+/// How long the token of a launcher or a reader holds, and a session's, unless told.
 const LAUNCHER: Duration = Duration::from_hours(90 * 24);
 const SESSION: Duration = Duration::from_hours(24);
 
 /// Create a token and print it, once
 ///
 /// A launcher token creates, reads and ends sessions; a session token (`--session`) acts for that session only; a
-/// telemetry token (`--telemetry`) submits telemetry and does nothing else. Only a digest of the token is stored.
+/// telemetry token (`--telemetry`) submits telemetry and does nothing else; a read token (`--read`) reads who made which
+/// commit and does nothing else. Only a digest of the token is stored.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   Create a launcher token that expires in 30 days
     siglum token create --name ci --expires 30d
 
-  Create a token for the telemetry of a collector
-    siglum token create --name collector --telemetry")]
+  Create a token for a pipeline that runs `siglum check`
+    siglum token create --name ci-check --read")]
 pub struct Args {
     /// Name of the token
     #[arg(long, value_parser = super::name)]
@@ -47,8 +48,11 @@ pub struct Args {
     /// Create a telemetry token, for the settings of agents and collectors
     #[arg(long, conflicts_with = "session")]
     telemetry: bool,
+    /// Create a read token, for `siglum check`, `why` and `log` in pipelines and on laptops that send nothing
+    #[arg(long, conflicts_with_all = ["session", "telemetry"])]
+    read: bool,
     /// Transfer this ledger, which sends here, to the new token, if the token that registered it is lost
-    #[arg(long, value_name = "LEDGER", conflicts_with_all = ["session", "telemetry"])]
+    #[arg(long, value_name = "LEDGER", conflicts_with_all = ["session", "telemetry", "read"])]
     for_ledger: Vec<LedgerId>,
 }
 
@@ -78,10 +82,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let scope = match &args.session {
         Some(text) => Scope::Session(find::session(ledger.as_mut(), text)?),
         None if args.telemetry => Scope::Telemetry,
+        None if args.read => Scope::Read,
         None => Scope::Launcher,
     };
     let default = match scope {
-        Scope::Launcher => Expiry::After(LAUNCHER),
+        Scope::Launcher | Scope::Read => Expiry::After(LAUNCHER),
         Scope::Session(_) => Expiry::After(SESSION),
         Scope::Telemetry => Expiry::Never,
     };
@@ -107,6 +112,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let what = match scope {
         Scope::Launcher => "for launchers".to_owned(),
         Scope::Telemetry => "for telemetry".to_owned(),
+        Scope::Read => "for reading".to_owned(),
         Scope::Session(session) => format!("for session {}", session.short()),
     };
     let until = super::until(token.expires_at);

@@ -13,6 +13,7 @@ use super::warnings::Warning;
 use super::{Answer, committer};
 use crate::commands::link::Fact;
 use crate::commands::session::list::ForgottenJson;
+use crate::team::SourceJson;
 
 /// The JSON form of an answer.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -41,6 +42,8 @@ pub struct Json {
     explanation: Option<ExplanationJson>,
     /// What a reader should know beside the answer.
     warnings: Vec<Warning>,
+    /// The gateway that gave the answer; absent where it is from this machine.
+    source: Option<SourceJson>,
 }
 
 /// One line of a file.
@@ -174,6 +177,7 @@ impl Json {
                 .as_ref()
                 .map(ExplanationJson::from_explanation),
             warnings: answer.warnings.clone(),
+            source: answer.source.as_ref().map(SourceJson::from),
         }
     }
 }

@@ -7,14 +7,14 @@ pub mod lines;
 mod print;
 mod warnings;
 
-use siglum_domain::evidence::{Committer, Judgement};
+use siglum_domain::evidence::{Committer, Judgement, Verdict};
 use siglum_domain::{Oid, SessionId};
 use siglum_engine::commits::elsewhere;
 use siglum_engine::commits::judgements::{self, Explanation};
 use siglum_engine::commits::prompts::Prompt;
 use siglum_engine::commits::why::{self, Why};
 use siglum_gitstore::BlameLine;
-use siglum_ledger::{RepositoryRecord, SqliteLedger, read};
+use siglum_ledger::{RepositoryRecord, SqliteLedger, read, stored_facts};
 
 pub use json::Json;
 use lines::Target;
@@ -22,11 +22,15 @@ use warnings::Warning;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::team::{Question, Source, Team};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.why/1";
 
 /// Show which session made a commit or wrote a line, with evidence
+///
+/// If nobody is known here to have made a commit, asks the team's gateway, where one is configured for this repository:
+/// with `siglum sync`, or with SIGLUM_GATEWAY and SIGLUM_GATEWAY_TOKEN. Its answers are kept, for when it is away.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -56,6 +60,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     print::print(cx, &found)?;
     if let Some(explanation) = &found.explanation {
         explain::print(&cx.ui, &found.why, explanation)?;
+    } else if args.explain && found.source.is_some() {
+        cx.ui
+            .hint("A gateway sends no explanation; run this where the commit was made.");
     }
     print::warn(cx, &found.warnings)
 }
@@ -68,6 +75,8 @@ struct Answer {
     author_prompt: Option<Prompt>,
     explanation: Option<Explanation>,
     warnings: Vec<Warning>,
+    /// The gateway that it is from; nothing where it is from here.
+    source: Option<Source>,
 }
 
 /// The JSON answer.
@@ -122,10 +131,28 @@ fn about(
     commit: &Oid,
     line: Option<BlameLine>,
 ) -> Result<Answer, CommandError> {
-    let (mut ledger, repository) = cx.settled()?;
-    let repository = answers(cx, &mut ledger, repository, commit)?;
+    let (mut ledger, here) = cx.settled()?;
+    let team = Team::find(cx, Some(&mut ledger), here.as_ref().map(|r| r.id))?;
+    let repository = answers(&mut ledger, here, commit)?;
     let world = cx.world()?;
-    let Some(why) = why::why(&world, &mut ledger, &repository, commit)? else {
+    let local = match &repository {
+        Some(repository) => why::why(&world, &mut ledger, repository, commit)?,
+        None => None,
+    };
+    if let Some((why, source)) = by_gateway(cx, &team, commit, local.as_ref())? {
+        return Ok(Answer {
+            why,
+            line,
+            author_prompt: None,
+            explanation: None,
+            warnings: Vec::new(),
+            source: Some(source),
+        });
+    }
+    if repository.is_none() {
+        cx.recorded(None)?;
+    }
+    let Some(why) = local else {
         return Err(CommandError::not_found(format!(
             "commit {commit} no longer exists in git"
         )));
@@ -147,22 +174,44 @@ fn about(
         author_prompt,
         explanation,
         warnings,
+        source: None,
     })
 }
 
 /// The repository that answers for a commit: the one here, else one of another ledger that this one holds a replica of.
 fn answers(
-    cx: &Cx,
     ledger: &mut SqliteLedger,
     here: Option<RepositoryRecord>,
     commit: &Oid,
-) -> Result<RepositoryRecord, CommandError> {
-    if here.is_none()
-        && let Some(replica) = elsewhere::repository(ledger, None, commit)?
-    {
-        return Ok(replica);
+) -> Result<Option<RepositoryRecord>, CommandError> {
+    match here {
+        Some(here) => Ok(Some(here)),
+        None => Ok(elsewhere::repository(ledger, None, commit)?),
     }
-    cx.recorded(here)
+}
+
+/// What the team's gateway says of a commit that nobody is known here to have made, if it says anything.
+fn by_gateway(
+    cx: &Cx,
+    team: &Team,
+    commit: &Oid,
+    local: Option<&Why>,
+) -> Result<Option<(Why, Source)>, CommandError> {
+    let verdict = local.map_or(Verdict::Unknown, |why| why.judgement.verdict);
+    let has_claim = local.is_some_and(|why| why.claim.is_some());
+    if team.is_empty() || verdict != Verdict::Unknown || has_claim {
+        return Ok(None);
+    }
+    let has_authors =
+        local.is_some_and(|why| why.authors.iter().any(|author| author.session.is_some()));
+    let mut found = team.ask(cx, &[Question::who_made(commit)]);
+    let answer = found.answers.remove(commit);
+    let answer = answer.filter(|answer| answer.adds_to(verdict, has_claim, has_authors));
+    let Some((answer, source)) = answer.zip(found.sources.remove(commit)) else {
+        return Ok(None);
+    };
+    let facts = cx.git().facts(std::slice::from_ref(commit))?.known.pop();
+    Ok(facts.map(|facts| (answer.into_why(stored_facts(&facts)), source)))
 }
 
 const fn committer(judgement: &Judgement) -> (&'static str, Option<SessionId>) {

@@ -51,6 +51,10 @@ pub(super) fn print(cx: &Cx, answer: &Answer) -> Result<(), CommandError> {
             ),
         ) + &checkpoint,
     )?;
+    if let Some(source) = &answer.source {
+        let (gateway, at) = (&source.gateway, ui::when(source.at));
+        ui.line(ui.paint(Style::Dim, format!("from {gateway}, as of {at}")))?;
+    }
     ui.line("")?;
     committed_by(ui, why)?;
     claimed(ui, why)?;

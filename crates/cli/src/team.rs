@@ -1,0 +1,313 @@
+//! What the team's gateway says of commits that nobody is known here to have made: asked for by id, kept for later.
+//!
+//! Only a gateway is asked that the user named for the repository: one that `siglum sync` remembers, where the repository
+//! is in its scope, or that of the environment. All commits of a command are in one request, with 500 at most; there is
+//! one try. An answer is never joined with what is known here, and says where it is from.
+
+mod kept;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::json;
+use siglum_domain::redact::Redactor;
+use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
+use siglum_egress::{Address, EgressError, GatewayClient, Once, Plain, Timeouts, Token};
+use siglum_engine::commits::answers::{
+    CHECKPOINTS_MOST, COMMITS_MOST, CommitAnswer, CommitAnswers,
+};
+use siglum_ledger::{Projection, SqliteLedger};
+
+use self::kept::{Kept, KeptAnswers};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::gateway::{self, ADDRESS, TOKEN_FILE};
+use crate::{clock, env, ui};
+
+/// How long one request may take.
+const PATIENCE: Timeouts = Timeouts {
+    connect: Duration::from_secs(2),
+    whole: Duration::from_secs(5),
+};
+/// After so long no further request is made.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Where an answer is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The address of the gateway.
+    pub gateway: String,
+    /// When it answered.
+    pub at: Timestamp,
+}
+
+/// The gateway that an answer is from.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct SourceJson {
+    /// The address of the gateway.
+    gateway: String,
+    /// When it answered.
+    at: String,
+}
+
+impl From<&Source> for SourceJson {
+    fn from(source: &Source) -> Self {
+        Self {
+            gateway: source.gateway.clone(),
+            at: source.at.to_string(),
+        }
+    }
+}
+
+/// A commit to ask about.
+#[derive(Debug, Clone)]
+pub struct Question {
+    pub commit: Oid,
+    /// The checkpoints that its message names, where it matters what they are.
+    pub named: Vec<CheckpointId>,
+}
+
+impl Question {
+    /// Asks who made a commit, and nothing else.
+    pub fn who_made(commit: &Oid) -> Self {
+        Self {
+            commit: commit.clone(),
+            named: Vec::new(),
+        }
+    }
+
+    /// Whether an answer says what all the checkpoints are.
+    fn is_settled_by(&self, answer: &CommitAnswer) -> bool {
+        self.named.iter().all(|id| answer.checkpoint == Some(*id))
+    }
+}
+
+/// What gateways say.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub answers: BTreeMap<Oid, CommitAnswer>,
+    /// Where each of the answers is from.
+    pub sources: BTreeMap<Oid, Source>,
+    /// The commits of the checkpoints that are known.
+    pub checkpoints: BTreeMap<CheckpointId, Vec<Oid>>,
+    /// Whether every gateway was reached, and answered about every commit.
+    pub is_complete: bool,
+}
+
+impl Found {
+    fn add(&mut self, kept: Kept) {
+        let commit = kept.answer.commit.clone();
+        let source = Source {
+            gateway: kept.gateway,
+            at: kept.at,
+        };
+        self.sources.insert(commit.clone(), source);
+        self.answers.insert(commit, kept.answer);
+    }
+}
+
+/// The gateways that may be asked about the commits of one repository.
+pub struct Team(Vec<Gateway>);
+
+struct Gateway {
+    address: Address,
+    token: Token,
+}
+
+impl Team {
+    /// Those whose scope has the repository, and the one that the environment names.
+    pub fn find(
+        cx: &Cx,
+        ledger: Option<&mut SqliteLedger>,
+        repository: Option<RepositoryId>,
+    ) -> Result<Self, CommandError> {
+        let known = match ledger {
+            Some(ledger) => gateway::remembered(ledger)?,
+            None => Vec::new(),
+        };
+        let mut gateways = Vec::new();
+        for projection in &known {
+            let scope = projection.scope.as_ref();
+            let is_inside = repository
+                .zip(scope)
+                .is_some_and(|(id, scope)| scope.has_repository(id));
+            let address = Address::parse(&projection.target, Plain::Anywhere);
+            if let (true, Ok(address)) = (is_inside, address)
+                && let Some(token) = gateway::kept_token(&cx.home, &projection.name)
+            {
+                gateways.push(Gateway { address, token });
+            }
+        }
+        match environment_gateway(&known) {
+            Ok(gateway) => gateways.extend(gateway),
+            Err(error) => cx.ui.warning(format!("{:#}", error.source)),
+        }
+        Ok(Self(gateways))
+    }
+
+    /// Whether nobody may be asked.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Asks about commits. What goes wrong is a warning.
+    pub fn ask(&self, cx: &Cx, questions: &[Question]) -> Found {
+        let mut found = Found {
+            is_complete: true,
+            ..Found::default()
+        };
+        let kept = KeptAnswers::at(cx.home.answers());
+        for gateway in &self.0 {
+            let is_open = |q: &&Question| !found.answers.contains_key(&q.commit);
+            let open: Vec<&Question> = questions.iter().filter(is_open).collect();
+            gateway.ask(cx, &kept, &open, &mut found);
+        }
+        found
+    }
+}
+
+/// The gateway that the environment names, with a token. The scope of one that is remembered stands.
+fn environment_gateway(known: &[Projection]) -> Result<Option<Gateway>, CommandError> {
+    let Some(text) = env::text(ADDRESS) else {
+        return Ok(None);
+    };
+    let Some(token) = gateway::given_token(env::path(TOKEN_FILE).as_deref())? else {
+        return Ok(None);
+    };
+    let address = gateway::address(&text, Plain::Loopback)?;
+    let is_known = known.iter().any(|p| p.target == address.as_str());
+    Ok((!is_known).then_some(Gateway { address, token }))
+}
+
+/// What came of some requests.
+#[derive(Default)]
+struct Responses {
+    answers: CommitAnswers,
+    /// The commits that were looked for.
+    settled: BTreeSet<Oid>,
+    trouble: Option<EgressError>,
+}
+
+impl Gateway {
+    /// Adds what it says, or said before.
+    fn ask(&self, cx: &Cx, kept: &KeptAnswers, questions: &[&Question], found: &mut Found) {
+        let now = clock::now();
+        let (mut old, mut open) = (Vec::new(), Vec::new());
+        for question in questions {
+            match kept.get(&question.commit, self.address.as_str()) {
+                Some(known) if known.is_fresh(now) && question.is_settled_by(&known.answer) => {
+                    found.add(known);
+                }
+                known => {
+                    old.extend(known);
+                    open.push(*question);
+                }
+            }
+        }
+        if open.is_empty() {
+            return;
+        }
+        let Responses {
+            answers,
+            settled,
+            trouble,
+        } = self.responses(open);
+        let has_more = !answers.items.is_empty();
+        for answer in answers.items {
+            let known = Kept {
+                gateway: self.address.to_string(),
+                at: now,
+                answer,
+            };
+            kept.put(&known);
+            found.add(known);
+        }
+        if has_more {
+            kept.prune();
+        }
+        let checkpoints = answers.checkpoints.into_iter();
+        found
+            .checkpoints
+            .extend(checkpoints.map(|c| (c.id, c.commits)));
+        let is_refused = matches!(trouble, Some(EgressError::Refused { .. }));
+        for known in old {
+            let commit = &known.answer.commit;
+            match settled.contains(commit) {
+                // It knows nothing of it any more.
+                true if !found.answers.contains_key(commit) => kept.remove(commit),
+                true => {}
+                false if is_refused => {}
+                false => found.add(known),
+            }
+        }
+        if let Some(trouble) = trouble {
+            found.is_complete = false;
+            cx.ui.warning(match is_refused {
+                true => format!("{trouble}; commits that only it knows are not answered"),
+                false => format!("{trouble}; its last answers are used, where there are any"),
+            });
+        }
+    }
+
+    fn responses(&self, questions: Vec<&Question>) -> Responses {
+        let client = GatewayClient::new(self.address.clone(), Some(self.token.clone()), PATIENCE);
+        let until = Instant::now() + LONGEST;
+        let (mut all, mut waiting) = (Responses::default(), questions);
+        while !waiting.is_empty() {
+            if Instant::now() >= until {
+                all.trouble = Some(EgressError::Unreachable {
+                    address: self.address.to_string(),
+                    why: "it takes too long".to_owned(),
+                });
+                break;
+            }
+            let rest = waiting.split_off(waiting.len().min(COMMITS_MOST));
+            let answers = match self.response(&client, &waiting) {
+                Ok(answers) if answers.left_off.len() < waiting.len() => answers,
+                Ok(_) => {
+                    all.trouble = Some(self.strange("it answers about no commit"));
+                    break;
+                }
+                Err(error) => {
+                    all.trouble = Some(error);
+                    break;
+                }
+            };
+            let left: BTreeSet<Oid> = answers.left_off.into_iter().collect();
+            let (again, settled): (Vec<&Question>, Vec<&Question>) = waiting
+                .into_iter()
+                .partition(|question| left.contains(&question.commit));
+            all.settled.extend(settled.iter().map(|q| q.commit.clone()));
+            all.answers.items.extend(answers.items);
+            all.answers.checkpoints.extend(answers.checkpoints);
+            waiting = again;
+            waiting.extend(rest);
+        }
+        all
+    }
+
+    fn response(
+        &self,
+        client: &GatewayClient,
+        questions: &[&Question],
+    ) -> Result<CommitAnswers, EgressError> {
+        let commits: BTreeSet<Oid> = questions.iter().map(|q| q.commit.clone()).collect();
+        let named = questions.iter().flat_map(|q| q.named.iter().copied());
+        let mut named: Vec<CheckpointId> = named.collect();
+        named.sort_unstable();
+        named.dedup();
+        named.truncate(CHECKPOINTS_MOST);
+        let request = json!({ "commits": commits, "checkpoints": named });
+        let response = client.explain_commits(&request, &Once)?;
+        let read = CommitAnswers::read(Redactor::shared(), response, &commits);
+        read.map_err(|error| self.strange(&ui::one_line(&error.to_string(), 200)))
+    }
+
+    fn strange(&self, why: &str) -> EgressError {
+        EgressError::Strange {
+            address: self.address.to_string(),
+            why: why.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A colleague's commits: recorded on one laptop, answered on another one that asks the gateway.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use siglum_domain::access::Scope;
+
+use super::server::{Gateway, on_a_file, tenant, token_for};
+use crate::faults::store::Store;
+use crate::harness::{Agent, Repo, World, until};
+
+/// What stands in the prompt alone.
+const PROMPT: &str = "Write the quarterly-letter.";
+
+/// A laptop's repository with a commit of a session, which the gateway has.
+fn sent<'w>(laptop: &'w World, gateway: &Gateway) -> Repo<'w> {
+    let repo = laptop.repo();
+    let mut agent = Agent::start(&repo, "one");
+    agent.prompt(PROMPT);
+    agent.write("a.txt", "one\ntwo\n");
+    agent.sh("git add . && git commit -q -m work");
+    agent.stop();
+    agent.end("exit");
+    agent.quit();
+    until("the worker has left", || laptop.processes().is_empty());
+    repo.siglum(&["worker", "--once"]).ok();
+    let token = laptop.root.join("token");
+    std::fs::write(&token, &gateway.token).unwrap();
+    let token = token.to_str().unwrap();
+    repo.siglum(&["sync", "--to", &gateway.address, "--token-file", token])
+        .ok();
+    repo
+}
+
+/// Another laptop, which has two variables and no ledger.
+fn asking(store: &Store, gateway: &Gateway, scope: Scope) -> World {
+    let mut world = World::new();
+    let (token, _) = token_for(store, tenant(store), scope, None);
+    let variable = |name, value: &str| (name, PathBuf::from(value));
+    world
+        .variables
+        .push(variable("SIGLUM_GATEWAY", &gateway.address));
+    world
+        .variables
+        .push(variable("SIGLUM_GATEWAY_TOKEN", &token));
+    world
+}
+
+fn cloned<'w>(world: &'w World, repo: &Repo<'_>) -> Repo<'w> {
+    let script = format!("git clone -q '{}' clone", repo.dir.display());
+    world.sh(&world.root, &script).ok();
+    world.at(&world.root.join("clone"))
+}
+
+/// Each command answers as the laptop did that made the commit.
+#[track_caller]
+fn answers(clone: &Repo<'_>, home: &Value, gateway: &str) {
+    let world = clone.world;
+    for command in [["why"].as_slice(), &["show", "HEAD"]] {
+        let why = world.json(&clone.dir, command);
+        for field in ["session", "verdict", "evidence", "agent"] {
+            assert_eq!(why["committer"][field], home["committer"][field], "{why}");
+        }
+        for field in ["commit", "subject", "checkpoint", "seen_by", "prompt"] {
+            assert_eq!(why[field], home[field], "{why}");
+        }
+        assert_eq!(why["authors"][0]["files"], home["authors"][0]["files"]);
+        assert_eq!(why["source"]["gateway"], gateway, "{why}");
+    }
+    let line = world.json(&clone.dir, &["why", "a.txt:2"]);
+    let session = &home["committer"]["session"];
+    assert_eq!(&line["line"]["author"]["session"], session, "{line}");
+    let log = world.json(&clone.dir, &["log"]);
+    let [work, base] = log["commits"].as_array().unwrap().as_slice() else {
+        panic!("{log}");
+    };
+    assert_eq!(&work["committer"]["session"], session, "{log}");
+    assert_eq!(work["committer"]["verdict"], "certain", "{log}");
+    assert_eq!(work["source"]["gateway"], gateway, "{log}");
+    assert_eq!(work["lines"]["by_sessions"], 2, "{log}");
+    assert_eq!(base["recorded"], false, "{log}");
+    assert_eq!(base["source"], Value::Null, "{log}");
+    let checked = world.json(&clone.dir, &["check", "HEAD~..HEAD"]);
+    assert_eq!(checked["against"], "gateway", "{checked}");
+    assert_eq!(checked["complete"], true, "{checked}");
+    assert_eq!(checked["counts"]["by_gateway"], 1, "{checked}");
+}
+
+#[test]
+fn a_colleagues_commit_is_answered_and_still_is_when_the_gateway_is_away() {
+    on_a_file(|store| {
+        let mut gateway = Gateway::start(store);
+        let laptop = World::new();
+        let repo = sent(&laptop, &gateway);
+        let home = laptop.json(&repo.dir, &["why"]);
+        assert_eq!(home["committer"]["verdict"], "certain", "{home}");
+        assert_eq!(home["prompt"]["text"], PROMPT, "{home}");
+        let colleague = asking(store, &gateway, Scope::Read);
+        let clone = cloned(&colleague, &repo);
+        answers(&clone, &home, &gateway.address);
+        gateway.stop();
+        answers(&clone, &home, &gateway.address);
+        // What is forgotten here is not answered any more.
+        let forget = ["forget", "--pattern", "quarterly-letter", "--yes"];
+        clone.siglum(&forget).ok();
+        let why = clone.siglum(&["why"]);
+        assert_eq!(why.code, Some(3), "{why:?}");
+        assert!(why.stderr.contains("cannot connect"), "{why:?}");
+    });
+}
+
+#[test]
+fn a_pipeline_needs_no_ledger_and_makes_none() {
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        let laptop = World::new();
+        let repo = sent(&laptop, &gateway);
+        let pipeline = asking(store, &gateway, Scope::Read);
+        let clone = cloned(&pipeline, &repo);
+        let checked = clone.siglum(&["check", "HEAD~..HEAD"]);
+        assert_eq!(checked.code, Some(0), "{checked:?}");
+        assert!(checked.stderr.contains("1 by session"), "{checked:?}");
+        assert!(!pipeline.siglum_home().join("ledger.db").exists());
+        // A commit that the gateway does not know, and one that copies another one's message.
+        clone
+            .sh("git commit -q --allow-empty -m unknown && git commit -q --allow-empty -C HEAD~")
+            .ok();
+        let text = clone.siglum(&["check", "HEAD~2..HEAD", "--json"]);
+        assert_eq!(text.code, Some(1), "{text:?}");
+        let answer: Value = serde_json::from_str(&text.stdout).unwrap();
+        let failed = answer["data"]["failed"].as_array().unwrap();
+        let reason = |at: usize| &failed[at]["findings"][0]["reason"];
+        assert_eq!(
+            (reason(0), reason(1)),
+            (&"copied".into(), &"unrecorded".into())
+        );
+        assert_eq!(failed[0]["findings"][0]["of"], repo.id("HEAD"));
+    });
+}
+
+#[test]
+fn a_token_that_may_not_read_is_refused_in_words() {
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        let laptop = World::new();
+        let repo = sent(&laptop, &gateway);
+        let stranger = asking(store, &gateway, Scope::Telemetry);
+        let clone = cloned(&stranger, &repo);
+        let why = clone.siglum(&["why"]);
+        assert_eq!(why.code, Some(3), "{why:?}");
+        let words = "a launcher token or a read token";
+        assert!(why.stderr.contains(words), "{why:?}");
+        // Nothing fails, and nothing is verified.
+        let checked = clone.siglum(&["check", "HEAD~..HEAD"]);
+        assert_eq!(checked.code, Some(4), "{checked:?}");
+        assert!(checked.stderr.contains(words), "{checked:?}");
+    });
+}

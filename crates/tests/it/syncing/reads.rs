@@ -1,0 +1,167 @@
+//! Which gateway is asked about commits that nobody is known here to have made, and what a hostile one can say.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Fate, Gateway, Ran, Repo, World, until};
+
+const EXPLAIN: &str = "/v1/commits/explain";
+const SESSION: &str = "ses_01920000000070008000000000000001";
+
+/// A repository whose only commit nobody was seen making, in the scope of a gateway.
+fn sending<'w>(world: &'w World, gateway: &Gateway) -> Repo<'w> {
+    let repo = world.repo();
+    fs::write(world.root.join("token"), "sgl_one").unwrap();
+    let token = world.root.join("token");
+    let token = token.to_str().unwrap();
+    repo.siglum(&["sync", "--to", &gateway.url, "--token-file", token])
+        .ok();
+    // What is decided about the next request is not about one of the worker.
+    until("the worker has left", || world.processes().is_empty());
+    repo
+}
+
+/// The requests about commits, as they came.
+fn questions(gateway: &Gateway) -> Vec<Value> {
+    let requests = gateway.requests().into_iter();
+    let about = requests.filter(|request| request.path == EXPLAIN);
+    about
+        .map(|request| {
+            assert_eq!(request.header("authorization"), Some("Bearer sgl_one"));
+            request.json()
+        })
+        .collect()
+}
+
+/// An answer that a session made a commit, for this prompt.
+fn answer(commit: &str, prompt: &str) -> Value {
+    json!({
+        "commit": commit,
+        "repository": "rep_01920000000070008000000000000001",
+        "checkpoint": null,
+        "seen_by": "hook",
+        "judgement": {
+            "rules": 4, "committer": { "kind": "session", "session": SESSION }, "verdict": "likely",
+            "evidence": [{ "session": SESSION, "basis": "observed", "counted": true, "text": prompt }],
+            "candidates": [], "outer": [],
+        },
+        "claim": null,
+        "files": [],
+        "prompt": { "session": SESSION, "turn": "trn_01920000000070008000000000000001", "text": prompt },
+        "rewritten_from": [],
+        "origins": [],
+        "same_patch": [],
+        "sessions": [],
+    })
+}
+
+fn answers(items: &[Value]) -> Value {
+    json!({ "items": items, "checkpoints": [], "left_off": [] })
+}
+
+/// The answer here, and why there is no other.
+#[track_caller]
+fn refused(repo: &Repo<'_>, why: &str) {
+    let ran = repo.siglum(&["why"]);
+    assert!(ran.stderr.contains(why), "{why}: {ran:#?}");
+    assert!(ran.stdout.contains("[unknown]"), "{why}: {ran:#?}");
+    assert!(!ran.stdout.contains("from http"), "{why}: {ran:#?}");
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+}
+
+#[test]
+fn only_a_gateway_whose_scope_has_the_repository_is_asked() {
+    let world = World::new();
+    let gateway = Gateway::start(&world);
+    let repo = sending(&world, &gateway);
+    let script = "git init -q -b main other && cd other && git commit -q --allow-empty -m private";
+    world.sh(&world.root, script).ok();
+    let other = world.at(&world.root.join("other"));
+    other.siglum(&["init", "--yes"]).ok();
+    gateway.explains(answers(&[]));
+    for command in ["log", "why", "check HEAD"] {
+        other.siglum(&command.split(' ').collect::<Vec<_>>());
+        // The same gateway in the environment makes the scope no wider.
+        let (url, program) = (&gateway.url, World::program());
+        other.sh(&format!(
+            "SIGLUM_GATEWAY={url} SIGLUM_GATEWAY_TOKEN=sgl_one '{}' {command}",
+            program.display()
+        ));
+    }
+    assert!(questions(&gateway).is_empty());
+    repo.siglum(&["log"]).ok();
+    let request = json!({ "commits": [repo.id("HEAD")], "checkpoints": [] });
+    assert_eq!(questions(&gateway), [request]);
+}
+
+#[test]
+fn an_answer_is_asked_for_once_and_says_where_it_is_from() {
+    let world = World::new();
+    let gateway = Gateway::start(&world);
+    let repo = sending(&world, &gateway);
+    gateway.explains(answers(&[answer(&repo.id("HEAD"), "Write it.")]));
+    let why = world.json(&repo.dir, &["why"]);
+    assert_eq!(why["committer"]["session"], SESSION, "{why}");
+    assert_eq!(why["committer"]["verdict"], "likely", "{why}");
+    assert_eq!(why["prompt"]["text"], "Write it.", "{why}");
+    assert_eq!(why["subject"], "base", "{why}");
+    assert_eq!(why["source"]["gateway"], gateway.url.as_str(), "{why}");
+    assert_eq!(questions(&gateway).len(), 1);
+    // It is kept for a while.
+    let shown = repo.siglum(&["show", "HEAD"]).ok();
+    assert!(shown.contains(&format!("from {}", gateway.url)), "{shown}");
+    let log = repo.siglum(&["log"]).ok();
+    assert!(log.contains(&gateway.url), "{log}");
+    assert_eq!(questions(&gateway).len(), 1);
+}
+
+#[test]
+fn a_gateway_that_is_away_costs_one_try_and_a_warning() {
+    let world = World::new();
+    let gateway = Gateway::start(&world);
+    let repo = sending(&world, &gateway);
+    gateway.fates([Fate::Status(503)]);
+    refused(&repo, "temporarily unavailable");
+    gateway.fates([Fate::Before]);
+    refused(&repo, "cannot connect");
+    assert_eq!(questions(&gateway).len(), 2);
+    gateway.fates([Fate::Status(403)]);
+    gateway.says(json!({ "title": "the token does not allow this", "code": "forbidden" }));
+    refused(&repo, "the token does not allow this");
+}
+
+#[test]
+fn what_a_hostile_gateway_says_is_refused_or_made_safe() {
+    let world = World::new();
+    let gateway = Gateway::start(&world);
+    let repo = sending(&world, &gateway);
+    let head = repo.id("HEAD");
+    gateway.explains(answers(&[answer(&"a".repeat(40), "Steal it.")]));
+    refused(&repo, "not in the request");
+    let mut lines = answer(&head, "Steal it.");
+    lines["files"] =
+        json!([{ "path": "a", "spans": [{ "first": 2, "last": 1, "origin": "unknown" }] }]);
+    gateway.explains(answers(&[lines]));
+    refused(&repo, "does not respond like");
+    gateway.explains(json!({ "items": "x".repeat(5 << 20) }));
+    refused(&repo, "cannot connect");
+    let everything = json!({ "items": [], "checkpoints": [], "left_off": [head] });
+    gateway.explains(everything);
+    refused(&repo, "answers about no commit");
+    assert!(!world.siglum_home().join("answers").exists());
+    let secret = format!("ghp_{}", &"a1B2c3D4e5F6".repeat(4)[..36]);
+    gateway.explains(answers(&[answer(
+        &head,
+        &format!("\u{1b}[2J\u{202e}over {secret}"),
+    )]));
+    let Ran { code, stdout, .. } = repo.siglum(&["why"]);
+    assert_eq!(code, Some(0));
+    assert!(stdout.contains("[likely]"), "{stdout}");
+    assert!(!stdout.contains(['\u{1b}', '\u{202e}']), "{stdout:?}");
+    assert!(!stdout.contains(&secret), "{stdout}");
+    for entry in fs::read_dir(world.siglum_home().join("answers")).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(!text.contains(&secret), "{text}");
+    }
+}
