@@ -76,4 +76,7 @@ pub use transaction::{
     read, write,
 };
 pub use turns::{KeyedReceipt, Lease, OpenTurn, Turns};
-pub use usage::{UsageFilter, UsageRecord, Usages};
+pub use usage::{
+    QUARTER, QuarterFilter, QuarterRecord, UsageFilter, UsageQuarter, UsageRecord, UsageSession,
+    Usages, quarter_start,
+};
