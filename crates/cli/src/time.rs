@@ -19,6 +19,9 @@ pub struct Period {
     pub until: Option<Timestamp>,
 }
 
+/// How long most days are, in milliseconds.
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
 /// What a text names: a moment, or a day with its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Named {
@@ -31,7 +34,8 @@ pub fn since(text: &str) -> Result<Timestamp, String> {
     parse(text, clock::now(), &TimeZone::system()).map(|named| named.first)
 }
 
-fn until(text: &str) -> Result<Timestamp, String> {
+/// Reads the end of what a text names; for clap.
+pub fn until(text: &str) -> Result<Timestamp, String> {
     parse(text, clock::now(), &TimeZone::system()).map(|named| named.past)
 }
 
@@ -108,6 +112,18 @@ fn day(text: &str, now: Timestamp, zone: &TimeZone) -> Option<Named> {
     })
 }
 
+/// When the day so many days before today began, in the zone of this machine.
+pub fn days_ago(days: u16) -> Timestamp {
+    start_of_day(days, clock::now(), &TimeZone::system())
+}
+
+fn start_of_day(days_ago: u16, now: Timestamp, zone: &TimeZone) -> Timestamp {
+    let today = day("today", now, zone).map_or(now, |today| today.first);
+    // Days are not all of 24 hours: from the middle of one, the day is never missed.
+    let noon = today.plus_millis(DAY_MS / 2 - i64::from(days_ago) * DAY_MS);
+    day("today", noon, zone).map_or(noon, |then| then.first)
+}
+
 fn local(time: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     let nanos = time
         .to_zoned(zone.clone())
@@ -147,6 +163,20 @@ mod tests {
         check("2025-12-31", "2025-12-30T22:00:00Z", "2025-12-31T22:00:00Z");
         check("today", "2025-12-31T22:00:00Z", "2026-01-01T22:00:00Z");
         check("yesterday", "2025-12-30T22:00:00Z", "2025-12-31T22:00:00Z");
+    }
+
+    #[test]
+    fn days_are_counted_back_where_not_all_have_24_hours() {
+        let winter = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let now: Timestamp = "2026-11-01T23:30:00Z".parse().unwrap();
+        for (days, expected) in [
+            (0, "2026-11-01T23:00:00Z"),
+            (1, "2026-10-31T23:00:00Z"),
+            (8, "2026-10-24T22:00:00Z"),
+            (30, "2026-10-02T22:00:00Z"),
+        ] {
+            assert_eq!(start_of_day(days, now, &winter).to_string(), expected);
+        }
     }
 
     #[test]

@@ -42,6 +42,7 @@ mod tenant_shelf;
 mod transactions;
 mod turns;
 mod usage;
+mod usage_quarters;
 mod waits;
 
 #[cfg(test)]

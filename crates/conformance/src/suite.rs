@@ -5,7 +5,7 @@ use super::{
     access, audit, checkpoints, claims, commits, contexts, deliveries, driven, dropping, entries,
     folds, forgetting, heartbeats, integrity, leases, lists, pipelines, places, projections, queue,
     receipts, replicas, requests, restoring, runs, scopes, sessions, statements, telemetry,
-    transactions, turns, usage, waits,
+    transactions, turns, usage, usage_quarters, waits,
 };
 
 /// All checks.
@@ -42,6 +42,7 @@ pub fn checks() -> Vec<Check> {
         restoring::CHECKS,
         scopes::CHECKS,
         usage::CHECKS,
+        usage_quarters::CHECKS,
         heartbeats::CHECKS,
         dropping::CHECKS,
         transactions::CHECKS,

@@ -15,7 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("what a session cost outlives it without words", forgotten),
 ];
 
-fn tokens(n: u64) -> Tokens {
+pub(super) fn tokens(n: u64) -> Tokens {
     Tokens {
         input: n,
         output: n + 1,
@@ -24,7 +24,7 @@ fn tokens(n: u64) -> Tokens {
     }
 }
 
-fn usage(event: &str, seconds: i64) -> Usage {
+pub(super) fn usage(event: &str, seconds: i64) -> Usage {
     Usage {
         event: event.to_owned(),
         request: None,
@@ -40,7 +40,7 @@ fn usage(event: &str, seconds: i64) -> Usage {
     }
 }
 
-fn full(event: &str, seconds: i64) -> Usage {
+pub(super) fn full(event: &str, seconds: i64) -> Usage {
     Usage {
         request: Some("réq".to_owned()),
         turn: Some(turn_id(1)),

@@ -235,6 +235,15 @@ pub struct Tokens {
     pub cache_write: u64,
 }
 
+impl Tokens {
+    /// How long the prompt was: all that the model read, from a cache or not.
+    #[must_use]
+    pub const fn prompt(self) -> u64 {
+        let read = self.input.saturating_add(self.cache_read);
+        read.saturating_add(self.cache_write)
+    }
+}
+
 impl std::ops::AddAssign for Tokens {
     fn add_assign(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);

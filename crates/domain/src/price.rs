@@ -130,11 +130,30 @@ pub struct Price {
 
 impl Price {
     fn cost(&self, tokens: Tokens) -> NanoUsd {
-        let prompt = tokens.input.saturating_add(tokens.cache_read);
-        let prompt = prompt.saturating_add(tokens.cache_write);
-        let longer = self.above.iter().rev().find(|(above, _)| prompt > *above);
-        longer.map_or(&self.rates, |(_, rates)| rates).cost(tokens)
+        self.rates_for(tokens.prompt()).cost(tokens)
     }
+
+    fn rates_for(&self, prompt: u64) -> &Rates {
+        match self.exceeded(prompt) {
+            0 => &self.rates,
+            n => &self.above[n - 1].1,
+        }
+    }
+
+    /// How many of the limits in `above` a prompt is longer than.
+    fn exceeded(&self, prompt: u64) -> usize {
+        self.above.partition_point(|(above, _)| prompt > *above)
+    }
+}
+
+/// The lengths of prompts, in tokens, above which any model of the built-in table costs more. Messages that are summed up
+/// before their price is known are kept apart by them, so that one price holds for each sum.
+pub const PROMPT_LIMITS: [u64; 4] = [100_000, 200_000, 256_000, 272_000];
+
+/// How many of the [`PROMPT_LIMITS`] a prompt is longer than.
+#[must_use]
+pub fn prompt_band(prompt: u64) -> usize {
+    PROMPT_LIMITS.partition_point(|limit| prompt > *limit)
 }
 
 /// A table of prices.
@@ -222,6 +241,29 @@ impl Prices {
                 unpriced: tokens,
             },
         }
+    }
+
+    /// What the tokens of several messages cost together that were written on one day in UTC, and whose shortest and
+    /// longest prompts are given, in tokens; nothing where not all of these prompts have one price.
+    #[must_use]
+    pub fn cost_of_several(
+        &self,
+        model: Option<&str>,
+        at: Timestamp,
+        tokens: Tokens,
+        (shortest, longest): (u64, u64),
+    ) -> Option<Cost> {
+        let Some(price) = model.and_then(|model| self.price(model, at)) else {
+            return Some(Cost {
+                known: NanoUsd::default(),
+                unpriced: tokens,
+            });
+        };
+        let is_one = price.exceeded(shortest) == price.exceeded(longest);
+        is_one.then(|| Cost {
+            known: price.rates_for(longest).cost(tokens),
+            unpriced: Tokens::default(),
+        })
     }
 }
 

@@ -83,4 +83,7 @@ pub use telemetry::{
 pub use texts::{TextColumn, TextForm};
 pub use transaction::{Durability, Joined, Ledger, Transaction, read, write};
 pub use turns::{KeyedReceipt, Lease, OpenTurn, Turns};
-pub use usage::{UsageFilter, UsageRecord, Usages};
+pub use usage::{
+    QUARTER, QuarterFilter, QuarterRecord, UsageFilter, UsageQuarter, UsageRecord, UsageSession,
+    Usages, quarter_start,
+};

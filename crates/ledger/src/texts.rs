@@ -184,6 +184,8 @@ const COLUMNS: &[(&str, TextForm, &[&str])] = &[
     ("unassigned", Text, &["name"]),
     ("unassigned", Kept, &["agent"]),
     ("unassigned", Own, &["signal", "reason"]),
+    ("usage_quarters", Text, &["model", "branch"]),
+    ("usage_quarters", Json, &["left_out"]),
     ("usages", Text, &["model", "branch"]),
     ("usages", Kept, &["event", "request", "subagent"]),
     ("usages", Json, &["left_out"]),

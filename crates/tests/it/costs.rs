@@ -188,6 +188,47 @@ fn a_message_is_counted_once_and_an_unknown_model_is_unknown() {
 }
 
 #[test]
+fn an_answer_that_names_no_time_is_of_the_last_days() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "one");
+    let long_ago = repo
+        .sh("date -u -d '40 days ago' +%Y-%m-%dT%H:%M:%S.%3NZ")
+        .ok();
+    let mut old = lines(&repo, "one", &FIRST);
+    for line in &mut old {
+        line["timestamp"] = json!(long_ago);
+    }
+    write(&agent, &old);
+    let recent = Line {
+        id: ("b", 1),
+        usage: [0, 7, 0, 0],
+        ..FIRST
+    };
+    say(&repo, &agent, recent);
+    stop(&repo, &mut agent);
+    let written = |args: &[&str]| cost(&repo, args)["total"]["tokens"]["output"].clone();
+    assert_eq!(written(&[]), 7);
+    assert!(cost(&repo, &[])["since"].is_string());
+    assert_eq!(cost(&repo, &["--since", "all"])["since"], Value::Null);
+    for args in [
+        ["--since", "all"],
+        ["--since", "60d"],
+        ["--until", "2100-01-01"],
+        ["--session", "one"],
+    ] {
+        assert_eq!(written(&args), 107, "{args:?}");
+    }
+    let shown = repo.siglum(&["cost"]).ok();
+    assert!(shown.starts_with("Last 30 days"), "{shown}");
+    let shown = repo.siglum(&["cost", "--since", "all"]).ok();
+    assert!(!shown.contains("Last 30 days"), "{shown}");
+    let refused = repo.siglum(&["cost", "--since", "ever"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("`all`"), "{refused:?}");
+}
+
+#[test]
 fn the_user_may_give_a_model_a_price_and_a_repository_may_not() {
     let world = World::new();
     let repo = world.repo();

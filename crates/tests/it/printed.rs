@@ -367,41 +367,49 @@ fn answers_at_80_and_at_160_columns() {
     error: 2 of 3 commits failed in HEAD: 1 unrecorded, 1 before
     "#);
     insta::assert_snapshot!(asking.ask("cost", 80), @r#"
+    Last 30 days (`--since all` covers everything)
     SESSION   INPUT  OUTPUT  CACHE READ  CACHE WRITE  COST     TITLE
     01234567  1 000     100           0            0  $0.0015  Please do the work.
     total     1 000     100           0            0  $0.0015
     "#);
     insta::assert_snapshot!(asking.ask("cost", 160), @r#"
+    Last 30 days (`--since all` covers everything)
     SESSION   INPUT  OUTPUT  CACHE READ  CACHE WRITE  COST     TITLE
     01234567  1 000     100           0            0  $0.0015  Please do the work.
     total     1 000     100           0            0  $0.0015
     "#);
     insta::assert_snapshot!(asking.ask("cost --by session", 80), @r#"
+    Last 30 days (`--since all` covers everything)
     SESSION   INPUT  OUTPUT  CACHE READ  CACHE WRITE  COST     TITLE
     01234567  1 000     100           0            0  $0.0015  Please do the work.
     total     1 000     100           0            0  $0.0015
     "#);
     insta::assert_snapshot!(asking.ask("cost --by session", 160), @r#"
+    Last 30 days (`--since all` covers everything)
     SESSION   INPUT  OUTPUT  CACHE READ  CACHE WRITE  COST     TITLE
     01234567  1 000     100           0            0  $0.0015  Please do the work.
     total     1 000     100           0            0  $0.0015
     "#);
     insta::assert_snapshot!(asking.ask("cost --by commit", 80), @r#"
+    Last 30 days (`--since all` covers everything)
     COMMIT           INPUT  OUTPUT  CACHE READ  CACHE WRITE  COST     TITLE
     not in a commit  1 000     100           0            0  $0.0015
     total            1 000     100           0            0  $0.0015
     "#);
     insta::assert_snapshot!(asking.ask("cost --by commit", 160), @r#"
+    Last 30 days (`--since all` covers everything)
     COMMIT           INPUT  OUTPUT  CACHE READ  CACHE WRITE  COST     TITLE
     not in a commit  1 000     100           0            0  $0.0015
     total            1 000     100           0            0  $0.0015
     "#);
     insta::assert_snapshot!(asking.ask("cost --by issue", 80), @r#"
+    Last 30 days (`--since all` covers everything)
     ISSUE  INPUT  OUTPUT  CACHE READ  CACHE WRITE  COST
     42     1 000     100           0            0  $0.0015
     total  1 000     100           0            0  $0.0015
     "#);
     insta::assert_snapshot!(asking.ask("cost --by issue", 160), @r#"
+    Last 30 days (`--since all` covers everything)
     ISSUE  INPUT  OUTPUT  CACHE READ  CACHE WRITE  COST
     42     1 000     100           0            0  $0.0015
     total  1 000     100           0            0  $0.0015

@@ -1,6 +1,7 @@
 //! The rows of the bench, one file each.
 
 mod commits;
+mod cost;
 mod edits;
 mod gateway;
 mod growth;
@@ -27,6 +28,7 @@ pub(crate) const ROWS: &[(&str, Row)] = &[
     ("commits", commits::measure),
     ("messages", messages::measure),
     ("queries", queries::measure),
+    ("cost", cost::measure),
     ("growth", growth::measure),
     ("import", import::measure),
     ("turns", turns::measure),

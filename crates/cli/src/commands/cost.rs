@@ -10,7 +10,7 @@ use siglum_domain::fold::Records;
 use siglum_domain::link::Link;
 use siglum_domain::observation::Tokens;
 use siglum_domain::price::Prices;
-use siglum_domain::{AgentName, SessionId, TurnId};
+use siglum_domain::{AgentName, SessionId, Timestamp, TurnId};
 use siglum_engine::identity::repositories;
 use siglum_engine::views::cost::{self, By, CostQuery, CostRow, Costs, Explained, Sum};
 use siglum_engine::views::find;
@@ -22,7 +22,7 @@ use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::regular_file;
 use crate::scope::Where;
-use crate::time::Period;
+use crate::time;
 use crate::ui::{self, Cell, Style, Table};
 
 pub use json::Json;
@@ -33,11 +33,16 @@ pub const SCHEMA: &str = "siglum.cost/1";
 /// How many sessions are folded at a time.
 const FOLDED: usize = 64;
 
+/// How many days an answer is of that names no time, session or link, and today.
+const DAYS: u16 = 30;
+
 /// Show token usage and its cost at list prices
 ///
 /// Each message counts once, however many records mention it. A model without a price is shown as unknown, and a cost
 /// with an unknown part says so. If several issues, pull requests, roles or pipelines were linked when a turn ran, the
 /// turn is shown under each of them and counts once in the total.
+///
+/// Without a time, a session or a link, the answer covers the last 30 days; `--since all` covers everything.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -45,13 +50,20 @@ Examples:
     siglum cost --by issue --since 7d
 
   Cost of each model on issue 42
-    siglum cost --by model --link issue=42")]
+    siglum cost --by model --link issue=42
+
+  Cost of each agent from the beginning, in all repositories
+    siglum cost --by agent --since all --all")]
 pub struct Args {
     /// Group usage by this dimension
     #[arg(long, value_name = "WHAT", default_value = "session", value_parser = by())]
     pub by: By,
-    #[command(flatten)]
-    pub period: Period,
+    /// Only from this time on: `2h`, `3d`, `1w`, `2026-01-31`, RFC 3339, or `all`
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub since: Option<Since>,
+    /// Only before this time; a date includes the whole day
+    #[arg(long, value_name = "TIME", value_parser = time::until)]
+    pub until: Option<Timestamp>,
     /// Limit to N rows; 0 means all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
@@ -74,6 +86,43 @@ pub struct Args {
     pub explain: bool,
 }
 
+/// From when on usage is summed up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// From the beginning.
+    All,
+    Time(Timestamp),
+}
+
+/// Reads from when on; for clap.
+pub fn since(text: &str) -> Result<Since, String> {
+    match text {
+        "all" => Ok(Since::All),
+        _ => time::since(text)
+            .map(Since::Time)
+            .map_err(|error| format!("{error}, or `all`")),
+    }
+}
+
+impl Args {
+    /// Whether the answer is of the last days alone, because nothing narrows it.
+    const fn is_recent(&self) -> bool {
+        self.since.is_none()
+            && self.until.is_none()
+            && self.session.is_none()
+            && self.link.is_empty()
+    }
+
+    /// From when on messages count.
+    fn from(&self) -> Option<Timestamp> {
+        match self.since {
+            Some(Since::Time(at)) => Some(at),
+            None if self.is_recent() => Some(time::days_ago(DAYS)),
+            Some(Since::All) | None => None,
+        }
+    }
+}
+
 fn by() -> impl clap::builder::TypedValueParser<Value = By> {
     let find = |word: String| By::ALL.into_iter().find(|by| by.word() == word);
     PossibleValuesParser::new(By::ALL.map(By::word))
@@ -88,6 +137,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let costs = &found.costs;
     if costs.rows.is_empty() && !args.explain {
         return nothing(cx, &mut cx.open_ledger()?);
+    }
+    if args.is_recent() {
+        let days = format!("Last {DAYS} days (`--since all` covers everything)");
+        cx.ui.line(&days)?;
     }
     cx.ui.table(&table(args, costs, &found.repositories))?;
     if args.explain {
@@ -106,8 +159,9 @@ pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
 
 /// Costs, with the prices and repositories that they are shown with.
 struct CostReport {
+    /// From when on messages count.
+    since: Option<Timestamp>,
     costs: Costs,
-    more: bool,
     prices: Prices,
     repositories: Vec<RepositoryRecord>,
 }
@@ -116,8 +170,8 @@ impl CostReport {
     fn json(&self, args: &Args) -> Json {
         let answer = Answer {
             by: args.by,
+            since: self.since,
             costs: &self.costs,
-            more: self.more,
             prices: &self.prices,
             repositories: &self.repositories,
         };
@@ -136,27 +190,25 @@ fn find(args: &Args, cx: &Cx) -> Result<CostReport, CommandError> {
         Some(_) => Vec::new(),
         None => args.place.listed(cx, &mut ledger, here)?,
     };
+    let since = args.from();
     let query = CostQuery {
         by: args.by,
         session,
         repositories,
         agent: args.agent.clone(),
         model: args.model.clone(),
-        since: args.period.since,
-        until: args.period.until,
+        since,
+        until: args.until,
         links: args.link.clone(),
+        limit: args.limit,
     };
     let world = cx.world()?;
     while worker::fold_sessions(&world, &mut ledger, FOLDED)? > 0 {}
-    let mut costs = cost::cost(&mut ledger, &query, &prices, &ui::day)?;
-    let more = args.limit > 0 && costs.rows.len() > args.limit;
-    costs
-        .rows
-        .truncate(if more { args.limit } else { costs.rows.len() });
+    let costs = cost::cost(&mut ledger, &query, &prices, &ui::day)?;
     let repositories = read(&mut ledger, repositories::known)?;
     Ok(CostReport {
+        since,
         costs,
-        more,
         prices,
         repositories,
     })
@@ -165,8 +217,8 @@ fn find(args: &Args, cx: &Cx) -> Result<CostReport, CommandError> {
 /// What is told in JSON.
 struct Answer<'a> {
     by: By,
+    since: Option<Timestamp>,
     costs: &'a Costs,
-    more: bool,
     prices: &'a Prices,
     repositories: &'a [RepositoryRecord],
 }
@@ -201,7 +253,7 @@ fn nothing(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
     };
     let some = !read(ledger, |tx| tx.usages(&any))?.is_empty();
     cx.ui.status(if some {
-        "No usage matches; run `siglum cost --all --limit 0` to show all."
+        "No usage matches; run `siglum cost --all --since all --limit 0` to show all."
     } else {
         "No usage is recorded yet: it is read from the agents' transcripts and telemetry."
     });
@@ -210,7 +262,7 @@ fn nothing(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
 
 fn tell(cx: &Cx, found: &CostReport) {
     let (costs, prices) = (&found.costs, &found.prices);
-    if found.more {
+    if costs.more {
         cx.ui
             .hint("There are more; pass `--limit 0` to show all of them.");
     }

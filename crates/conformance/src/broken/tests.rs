@@ -131,8 +131,11 @@ fn broken_usage_is_caught() {
     let own = usage::FAULTS.iter().copied();
     let lists = usage::LISTS.iter();
     let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    let bags = usage::BAGS.iter();
+    let bags = bags.flat_map(|verb| Kind::Bag.faults(verb));
     all_caught(
         own.chain(lists)
+            .chain(bags)
             .chain(faults(usage::USAGES, usage::LIMITED)),
     );
 }

@@ -2,7 +2,7 @@
 
 use siglum_domain::SessionId;
 use siglum_domain::fold::Usage;
-use siglum_ledger::{LedgerError, UsageFilter, UsageRecord, Usages};
+use siglum_ledger::{LedgerError, QuarterFilter, QuarterRecord, UsageFilter, UsageRecord, Usages};
 
 use super::verbs::broken;
 use super::{BrokenTx, Fault, Kind};
@@ -11,6 +11,16 @@ type Result<T, E = LedgerError> = std::result::Result<T, E>;
 
 /// The conditions of a filter.
 const FILTERS: &[&str] = &["session", "since", "until", "after", "limit"];
+
+/// The conditions of a filter of quarters.
+const QUARTER_FILTERS: &[&str] = &[
+    "session",
+    "repositories",
+    "agent",
+    "model",
+    "since",
+    "until",
+];
 
 /// Faults of the verbs that have their own.
 pub(super) const FAULTS: &[Fault] = &[
@@ -22,15 +32,30 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Ignores("usages", "copies"),
     Fault::Ignores("usages", "what is not counted"),
     Fault::Affirms("usages"),
+    Fault::Ignores("usage_quarters", QUARTER_FILTERS[0]),
+    Fault::Ignores("usage_quarters", QUARTER_FILTERS[1]),
+    Fault::Ignores("usage_quarters", QUARTER_FILTERS[2]),
+    Fault::Ignores("usage_quarters", QUARTER_FILTERS[3]),
+    Fault::Ignores("usage_quarters", QUARTER_FILTERS[4]),
+    Fault::Ignores("usage_quarters", QUARTER_FILTERS[5]),
+    Fault::Ignores("usage_quarters", "copies"),
+    Fault::Ignores("usage_quarters", "what is not counted"),
+    Fault::Ignores("usage_quarters", "lengths of prompts"),
 ];
 
 /// Those of them that list in an order.
 pub(super) const LISTS: &[&str] = &["usages"];
+/// Those of them that list in no order.
+pub(super) const BAGS: &[&str] = &["usage_quarters"];
 
 broken! { Usages, USAGES, LIMITED;
     Own usages(filter: &UsageFilter) -> Vec<UsageRecord>;
     Write put_usages(session: SessionId, usages: &[Usage]) -> ();
     Write drop_usages(session: SessionId) -> ();
+    Own usage_quarters(filter: &QuarterFilter, take: &mut dyn FnMut(QuarterRecord)) -> ();
+    List linked_sessions() -> Vec<SessionId>;
+    List committing_sessions() -> Vec<SessionId>;
+    List titles(sessions: &[SessionId]) -> Vec<(SessionId, String)>;
 }
 
 impl BrokenTx<'_> {
@@ -57,5 +82,43 @@ impl BrokenTx<'_> {
             }
         }
         Ok(self.listed("usages", rows))
+    }
+
+    fn usage_quarters(
+        &mut self,
+        filter: &QuarterFilter,
+        take: &mut dyn FnMut(QuarterRecord),
+    ) -> Result<()> {
+        let mut meant = filter.clone();
+        for field in QUARTER_FILTERS {
+            if !self.ignores("usage_quarters", field) {
+                continue;
+            }
+            match *field {
+                "session" => meant.session = None,
+                "repositories" => meant.repositories = Vec::new(),
+                "agent" => meant.agent = None,
+                "model" => meant.model = None,
+                "since" => meant.since = None,
+                _ => meant.until = None,
+            }
+        }
+        let mut rows = Vec::new();
+        self.good
+            .usage_quarters(&meant, &mut |row| rows.push(row))?;
+        for QuarterRecord { quarter, .. } in &mut rows {
+            if self.ignores("usage_quarters", "copies") {
+                quarter.counted += std::mem::take(&mut quarter.copied);
+            }
+            if self.ignores("usage_quarters", "what is not counted") {
+                quarter.repeated = quarter.retold;
+            }
+            if self.ignores("usage_quarters", "lengths of prompts") {
+                quarter.prompts = (0, 0);
+            }
+        }
+        let rows = self.listed("usage_quarters", rows);
+        rows.into_iter().for_each(take);
+        Ok(())
     }
 }

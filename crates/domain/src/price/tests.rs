@@ -206,10 +206,46 @@ proptest! {
         prop_assert!(huge.known > NanoUsd(u128::from(u64::MAX)));
     }
 
+    /// A sum of several messages has the price of each, or none.
+    #[test]
+    fn several_messages_cost_what_each_does(prompts in prop::collection::vec(0..400_000u64, 1..6)) {
+        let prices = Prices::built_in();
+        let (day, model) = (at("2026-11-01"), Some("claude-haiku-5-5"));
+        let (mut sum, mut all) = (Cost::default(), Tokens::default());
+        for prompt in &prompts {
+            sum += prices.cost(model, day, tokens(*prompt, 1, 0, 0));
+            all += tokens(*prompt, 1, 0, 0);
+        }
+        let ends = (*prompts.iter().min().unwrap(), *prompts.iter().max().unwrap());
+        let several = prices.cost_of_several(model, day, all, ends);
+        let is_one = prompt_band(ends.0) == prompt_band(ends.1);
+        prop_assert!(several.is_some() || !is_one);
+        prop_assert!(several.is_none_or(|cost| cost == sum));
+        let unknown = prices.cost_of_several(None, day, all, ends);
+        prop_assert_eq!(unknown.map(|cost| cost.unpriced), Some(all));
+    }
+
     #[test]
     fn any_name_has_a_price_or_none(name in "\\PC{0,24}") {
         let _ = Prices::built_in().price(&name, at("2026-11-01"));
         let _ = Prices::built_in().price(&format!("{name}-20251001"), at("2026-11-01"));
+    }
+}
+
+#[test]
+fn every_limit_of_the_built_in_table_keeps_messages_apart() {
+    let prices = Prices::built_in().models.values().flatten();
+    let limits: BTreeMap<u64, &str> = prices
+        .flat_map(|price| {
+            price
+                .above
+                .iter()
+                .map(|(above, _)| (*above, price.provider.as_str()))
+        })
+        .collect();
+    for (limit, provider) in limits {
+        let kept_apart = prompt_band(limit) < prompt_band(limit + 1);
+        assert!(kept_apart, "{provider}: {limit} is none of PROMPT_LIMITS");
     }
 }
 

@@ -3,6 +3,10 @@
 //! Each message is counted once ([`siglum_domain::fold::usage()`]), in the oldest session that has it. It is shown under
 //! what is known of it and under nothing that is guessed: where nothing is known, under a row of its own; where several
 //! links stood, under each of them, and the answer says that its rows overlap. The total has each message once.
+//!
+//! Sums that the ledger keeps by quarters of an hour ([`siglum_ledger::UsageQuarter`]) answer what they can, so that an
+//! answer does not cost a look at each message. Messages are read where a question is finer than these sums: of sessions
+//! whose links or commits matter to it, by turns, and where a limit of time, a day or a price changes within a sum.
 
 mod commits;
 mod standing;
@@ -10,7 +14,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use siglum_domain::fold::Records;
 use siglum_domain::link::Link;
@@ -18,10 +22,9 @@ use siglum_domain::observation::Tokens;
 use siglum_domain::price::{Cost, Prices};
 use siglum_domain::{AgentName, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
-    Ledger, LedgerError, SessionFilter, SessionListing, Transaction, UsageFilter, read,
+    Ledger, LedgerError, QuarterFilter, QuarterRecord, Transaction, UsageFilter, UsageSession, read,
 };
 
-use crate::identity::repositories;
 use crate::views::overview::COUNT_MOST;
 use table::{Table, Used};
 
@@ -94,6 +97,11 @@ impl By {
             _ => "none",
         }
     }
+
+    /// Whether links tell its rows apart.
+    const fn is_of_links(self) -> bool {
+        matches!(self, Self::Issue | Self::Pr | Self::Role | Self::Pipeline)
+    }
 }
 
 /// What is asked for.
@@ -114,6 +122,8 @@ pub struct CostQuery {
     pub until: Option<Timestamp>,
     /// Only turns for which all of these links stood.
     pub links: Vec<Link>,
+    /// At most so many rows, the first ones; 0 means all. The total has the others, too.
+    pub limit: usize,
 }
 
 impl CostQuery {
@@ -129,6 +139,20 @@ impl CostQuery {
             since: None,
             until: None,
             links: Vec::new(),
+            limit: 0,
+        }
+    }
+
+    /// The sums of usage that the answer is made of.
+    fn quarters(&self) -> QuarterFilter {
+        QuarterFilter {
+            session: self.session,
+            // What a session used is counted once: in its own repository, and not wherever it worked.
+            repositories: self.repositories.clone(),
+            agent: self.agent.clone(),
+            model: self.model.clone(),
+            since: self.since,
+            until: self.until,
         }
     }
 }
@@ -192,6 +216,8 @@ pub struct Explained {
 pub struct Costs {
     /// The rows: days and what has a time newest first, else what cost most first; what is not known comes last.
     pub rows: Vec<CostRow>,
+    /// Whether there are more rows than were asked for.
+    pub more: bool,
     /// All messages, each once.
     pub total: Sum,
     /// Messages that stand under more than one row.
@@ -216,31 +242,89 @@ pub fn cost(
     day: &dyn Fn(Timestamp) -> String,
 ) -> Result<Costs, LedgerError> {
     read(ledger, |tx| {
+        let singled_out = singled_out(tx, query)?;
         let mut table = Table::new(query, prices, day);
-        let filter = SessionFilter {
-            id: query.session,
-            repositories: query.repositories.clone(),
-            agent: query.agent.clone(),
-            since: query.since,
-            until: query.until,
-            ..SessionFilter::default()
-        };
-        // What a session used is counted once: in its own repository, and not wherever it worked.
-        let mut listings = tx.sessions(&filter)?;
-        let is_own = |l: &SessionListing| {
-            let own = l.record.repository;
-            query.repositories.is_empty() || own.is_some_and(|r| query.repositories.contains(&r))
-        };
-        listings.retain(is_own);
-        let own = listings
-            .iter_mut()
-            .filter_map(|l| l.record.repository.as_mut());
-        repositories::unite_clones(tx, own)?;
-        for listing in listings {
-            table.add(&used(tx, query, listing)?);
-        }
-        Ok(table.done(tx.unfolded(COUNT_MOST)?.len()))
+        let mut by_message = ByMessage::default();
+        let is_unlinked = query.links.is_empty();
+        tx.usage_quarters(&query.quarters(), &mut |record| {
+            let is_apart = singled_out.contains(&record.session.id);
+            if is_apart || (is_unlinked && query.by == By::Turn) {
+                by_message.whole.insert(record.session.id, record.session);
+            } else if is_unlinked && !table.add_quarter(&record) {
+                by_message.parts.push(record);
+            }
+        })?;
+        by_message.add_to(&mut table, tx, query)?;
+        table.unite_clones(tx)?;
+        let mut costs = table.done(tx.unfolded(COUNT_MOST)?.len());
+        put_titles(tx, &mut costs.rows)?;
+        Ok(costs)
     })
+}
+
+/// The sessions whose messages have to be read, because their links or commits tell what they count for. No other session
+/// has a link that stood.
+fn singled_out(
+    tx: &mut dyn Transaction,
+    query: &CostQuery,
+) -> Result<BTreeSet<SessionId>, LedgerError> {
+    let mut sessions = BTreeSet::new();
+    if query.by.is_of_links() || !query.links.is_empty() {
+        sessions.extend(tx.linked_sessions()?);
+    } else if query.by == By::Commit {
+        sessions.extend(tx.committing_sessions()?);
+    }
+    Ok(sessions)
+}
+
+/// What sums do not answer.
+#[derive(Default)]
+struct ByMessage {
+    /// Sessions of which all messages are read.
+    whole: BTreeMap<SessionId, UsageSession>,
+    /// Sums whose own messages are read.
+    parts: Vec<QuarterRecord>,
+}
+
+impl ByMessage {
+    /// Reads the messages and adds them.
+    fn add_to(
+        self,
+        table: &mut Table<'_>,
+        tx: &mut dyn Transaction,
+        query: &CostQuery,
+    ) -> Result<(), LedgerError> {
+        for session in self.whole.into_values() {
+            table.add(&used(tx, query, session)?);
+        }
+        for QuarterRecord { session, quarter } in self.parts {
+            let mut usages = tx.usages(&UsageFilter {
+                session: Some(session.id),
+                since: Some(quarter.start),
+                until: Some(quarter.end()),
+                ..UsageFilter::default()
+            })?;
+            usages.retain(|message| quarter.holds(message));
+            table.add(&Used::unlinked(session, usages));
+        }
+        Ok(())
+    }
+}
+
+/// Gives the rows of sessions and turns the titles of their sessions.
+fn put_titles(tx: &mut dyn Transaction, rows: &mut [CostRow]) -> Result<(), LedgerError> {
+    let sessions: BTreeSet<SessionId> = rows.iter().filter_map(|row| row.key.session).collect();
+    if sessions.is_empty() {
+        return Ok(());
+    }
+    let sessions: Vec<SessionId> = sessions.into_iter().collect();
+    let titles: BTreeMap<SessionId, String> = tx.titles(&sessions)?.into_iter().collect();
+    for row in rows {
+        if let Some(session) = row.key.session {
+            row.title = titles.get(&session).cloned();
+        }
+    }
+    Ok(())
 }
 
 /// What a session used at these prices: each of its messages once, without those copied from another session.
@@ -260,38 +344,32 @@ pub(crate) fn session_sum(
     Ok(sum)
 }
 
-/// All that is needed to sum up the usage of a session.
+/// All that is needed to sum up the usage of a session message by message.
 fn used(
     tx: &mut dyn Transaction,
     query: &CostQuery,
-    listing: SessionListing,
+    session: UsageSession,
 ) -> Result<Used, LedgerError> {
-    let id = listing.record.id;
-    // Without the limits of time: when a turn ran depends on all of its messages.
+    let id = session.id;
+    let is_linked = query.by.is_of_links() || !query.links.is_empty();
+    // For links without the limits of time: when a turn ran depends on all of its messages.
+    let of_time = |limit: Option<Timestamp>| limit.filter(|_| !is_linked);
     let usages = tx.usages(&UsageFilter {
         session: Some(id),
+        since: of_time(query.since),
+        until: of_time(query.until),
         ..UsageFilter::default()
     })?;
-    let linked = matches!(query.by, By::Issue | By::Pr | By::Role | By::Pipeline);
-    let spans = if linked || !query.links.is_empty() {
-        let last = usages.iter().map(|u| u.usage.at).max();
-        standing::spans(&tx.statements_of_session(id)?, last)
-    } else {
-        Vec::new()
-    };
-    let commits = match query.by {
-        By::Commit => commits::commits_of_session(tx, id)?,
-        _ => Vec::new(),
-    };
-    let turns = standing::turns(usages.iter().map(|u| &u.usage));
-    Ok(Used {
-        record: listing.record,
-        title: listing.summary.title,
-        usages,
-        turns,
-        spans,
-        commits,
-    })
+    let mut used = Used::unlinked(session, usages);
+    if is_linked {
+        let last = used.usages.iter().map(|u| u.usage.at).max();
+        used.spans = standing::spans(&tx.statements_of_session(id)?, last);
+        used.turns = standing::turns(used.usages.iter().map(|u| &u.usage));
+    }
+    if query.by == By::Commit {
+        used.commits = commits::commits_of_session(tx, id)?;
+    }
+    Ok(used)
 }
 
 /// When each turn of a session ran, by when its messages were written.

@@ -47,7 +47,8 @@ pub(crate) async fn sum_up(
 ) -> Result<Json<CostReport>, Problem> {
     let limit = query.limit(ROWS, ROWS_MOST)?;
     let repository = query.text("repository", 4096)?;
-    let wanted = cost_query(&mut query)?;
+    let mut wanted = cost_query(&mut query)?;
+    wanted.limit = limit;
     query.end()?;
     let report = app.ledgers().read(&caller.tenant, move |_, ledger| {
         let mut wanted = wanted.clone();
@@ -59,10 +60,8 @@ pub(crate) async fn sum_up(
             }
         }
         let prices = Prices::built_in();
-        let mut costs = cost::cost(ledger, &wanted, prices, &day)?;
-        let more = costs.rows.len() > limit;
-        costs.rows.truncate(limit);
-        Ok(CostReport::new(wanted.by, &costs, more, &known))
+        let costs = cost::cost(ledger, &wanted, prices, &day)?;
+        Ok(CostReport::new(wanted.by, &costs, &known))
     });
     let report: Result<_, siglum_ledger::LedgerError> = report.await?;
     Ok(Json(report?))

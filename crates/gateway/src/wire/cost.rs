@@ -71,12 +71,7 @@ struct Money {
 }
 
 impl CostReport {
-    pub(crate) fn new(
-        by: By,
-        costs: &Costs,
-        more: bool,
-        repositories: &[RepositoryRecord],
-    ) -> Self {
+    pub(crate) fn new(by: By, costs: &Costs, repositories: &[RepositoryRecord]) -> Self {
         let row = |row: &cost::CostRow| {
             let of_row = |r: &&RepositoryRecord| Some(r.id) == row.key.repository;
             let repository = repositories.iter().find(of_row);
@@ -94,7 +89,7 @@ impl CostReport {
         Self {
             by: by.word(),
             rows: costs.rows.iter().map(row).collect(),
-            more,
+            more: costs.more,
             total: (&costs.total).into(),
             overlapping: costs.overlapping,
             waiting: costs.waiting as u64,
@@ -104,7 +99,7 @@ impl CostReport {
 
     /// Of what nobody knows.
     pub(crate) fn nothing(by: By) -> Self {
-        Self::new(by, &Costs::default(), false, &[])
+        Self::new(by, &Costs::default(), &[])
     }
 }
 

@@ -86,7 +86,6 @@ impl Forgetting for Tx<'_> {
             "UPDATE observations SET payload = NULL, salt = '' WHERE tenant = $1 AND session = $2",
             "DELETE FROM segments WHERE tenant = $1 AND stream IN (SELECT stream FROM transcripts WHERE tenant = $1 AND session = $2)",
             "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
-            "UPDATE usages SET request = NULL, subagent = NULL, branch = NULL WHERE tenant = $1 AND session = $2",
             "DELETE FROM erasures WHERE tenant = $1 AND session = $2",
             "UPDATE edits SET before_object = NULL, after_object = NULL, detail = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE pipeline_events SET text = NULL WHERE tenant = $1 AND session = $2",
@@ -98,6 +97,11 @@ impl Forgetting for Tx<'_> {
             "DELETE FROM forwards WHERE tenant = $1 AND session = $2",
         ];
         self.run_all(&statements, session)?;
+        self.change_usages(session, |tx| {
+            let sql = "UPDATE usages SET request = NULL, subagent = NULL, branch = NULL WHERE tenant = $1 AND session = $2";
+            tx.run(sql, &[&Col(session)])?;
+            Ok(())
+        })?;
         self.session_changed(session)
     }
 
@@ -107,12 +111,16 @@ impl Forgetting for Tx<'_> {
         self.run_all(
             &[
                 "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
-                "DELETE FROM usages WHERE tenant = $1 AND session = $2 AND NOT \
-                 (SELECT forgotten_whole FROM sessions WHERE tenant = $1 AND id = $2)",
                 "DELETE FROM erasures WHERE tenant = $1 AND session = $2",
             ],
             session,
         )?;
+        self.change_usages(session, |tx| {
+            let sql = "DELETE FROM usages WHERE tenant = $1 AND session = $2 AND NOT \
+                 (SELECT forgotten_whole FROM sessions WHERE tenant = $1 AND id = $2)";
+            tx.run(sql, &[&Col(session)])?;
+            Ok(())
+        })?;
         self.session_changed(session)
     }
 

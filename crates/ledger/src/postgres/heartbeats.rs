@@ -281,9 +281,12 @@ impl Heartbeats for Tx<'_> {
                 return Ok(Some((*word).to_owned()));
             }
         }
-        for sql in STRIPPED {
-            self.run(sql, &[&id])?;
-        }
+        self.change_usages(session, |tx| {
+            for sql in STRIPPED {
+                tx.run(sql, &[&id])?;
+            }
+            Ok(())
+        })?;
         Ok(None)
     }
 }

@@ -23,13 +23,14 @@ type Result<T> = std::result::Result<T, LedgerError>;
 /// Where [`ENTRY`] ends in the rows of [`entry_and_digest`].
 const BEHIND_ENTRY: usize = 10;
 /// What has a session, beside its log.
-const OF_SESSIONS: [&str; 14] = [
+const OF_SESSIONS: [&str; 15] = [
     "aliases",
     "processes",
     "turns",
     "observations",
     "summaries",
     "usages",
+    "usage_quarters",
     "edits",
     "receipts",
     "open_turns",

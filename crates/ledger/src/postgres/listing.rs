@@ -102,14 +102,22 @@ fn summary_row(row: &Row, at: usize) -> Result<Summary> {
 }
 
 /// Conditions, each written out with its own values, so that each combination can use its index.
-struct Conditions<'v> {
-    texts: Vec<String>,
-    values: Vec<Value<'v>>,
+pub(super) struct Conditions<'v> {
+    pub(super) texts: Vec<String>,
+    pub(super) values: Vec<Value<'v>>,
 }
 
 impl<'v> Conditions<'v> {
+    /// The condition that rows of a table are the tenant's.
+    pub(super) fn of_tenant(table: &str) -> Self {
+        Self {
+            texts: vec![format!("{table}.tenant = $1")],
+            values: Vec::new(),
+        }
+    }
+
     /// Adds a condition; each `?` in it is the next of `values`.
-    fn add(&mut self, text: &str, values: &[Value<'v>]) {
+    pub(super) fn add(&mut self, text: &str, values: &[Value<'v>]) {
         let mut parts = text.split('?');
         let mut written = parts.next().unwrap_or_default().to_owned();
         for (part, value) in parts.zip(values) {
@@ -120,7 +128,7 @@ impl<'v> Conditions<'v> {
         self.texts.push(written);
     }
 
-    fn add_if(&mut self, text: &str, value: Option<Value<'v>>) {
+    pub(super) fn add_if(&mut self, text: &str, value: Option<Value<'v>>) {
         if let Some(value) = value {
             self.add(text, &[value]);
         }
@@ -149,10 +157,7 @@ impl Tx<'_> {
             Order::Created { after } => ("s.id DESC", after.map(Col)),
         };
         let most = limit(filter.limit);
-        let mut of = Conditions {
-            texts: vec!["s.tenant = $1".to_owned()],
-            values: Vec::new(),
-        };
+        let mut of = Conditions::of_tenant("s");
         of.add_if("s.id = ?", id.as_ref().map(|v| v as _));
         if !repositories.is_empty() {
             let works_there = "s.id IN (SELECT r.session FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ANY(?) \

@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0016_unfinished.sql"),
     include_str!("../../migrations/postgres/0017_tallies.sql"),
     include_str!("../../migrations/postgres/0018_identity.sql"),
+    include_str!("../../migrations/postgres/0019_usage_quarters.sql"),
     include_str!("../../migrations/postgres/0020_shared_identity.sql"),
 ];
 
@@ -55,12 +56,13 @@ const WAIT: Duration = Duration::from_secs(120);
 const TRIES: u32 = 20;
 
 /// The tables from which something is erased.
-const ERASED: [&str; 8] = [
+const ERASED: [&str; 9] = [
     "observations",
     "segments",
     "edits",
     "summaries",
     "usages",
+    "usage_quarters",
     "declines",
     "parked",
     "pipeline_events",

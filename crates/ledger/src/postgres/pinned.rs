@@ -82,6 +82,7 @@ pub(super) const STRIPPED: &[&str] = &[
     "DELETE FROM transcripts WHERE tenant = $1 AND session = $2",
     "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
     "DELETE FROM usages WHERE tenant = $1 AND session = $2",
+    "DELETE FROM usage_quarters WHERE tenant = $1 AND session = $2",
     "DELETE FROM erasures WHERE tenant = $1 AND session = $2",
     "DELETE FROM running_calls WHERE tenant = $1 AND session = $2",
     "DELETE FROM receipts WHERE tenant = $1 AND session = $2",

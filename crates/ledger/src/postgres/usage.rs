@@ -1,15 +1,25 @@
 //! What messages cost, in PostgreSQL.
 
+use std::collections::BTreeSet;
+
 use postgres::Row;
-use siglum_domain::SessionId;
-use siglum_domain::fold::Usage;
+use siglum_domain::fold::{Records, Usage};
 use siglum_domain::observation::Tokens;
+use siglum_domain::{SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int, limit, opt, raw};
+use super::listing::Conditions;
 use super::tx::{Tx, Value};
 use crate::row::{from_json, word};
-use crate::usage::{pack_left_out, unpack_left_out};
-use crate::{LedgerError, UsageFilter, UsageRecord, Usages};
+use crate::stored::unreadable_session;
+use crate::usage::{
+    pack_left_out, pack_quarter_left_out, quarter_start, quarters, unpack_left_out,
+    unpack_quarter_left_out,
+};
+use crate::{
+    LedgerError, QuarterFilter, QuarterRecord, UsageFilter, UsageQuarter, UsageRecord,
+    UsageSession, Usages,
+};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -42,8 +52,118 @@ fn usage_row(row: &Row) -> Result<UsageRecord> {
     })
 }
 
-impl Usages for Tx<'_> {
-    fn put_usages(&mut self, session: SessionId, usages: &[Usage]) -> Result<()> {
+const QUARTER_COLUMNS: &str = "session, start, model, branch, messages, input, output, cache_read, cache_write, \
+     left_out, prompt_least, prompt_most, last_at";
+
+/// How many columns [`QUARTER_COLUMNS`] has.
+const OF_QUARTER: usize = 13;
+
+fn quarter_row(row: &Row) -> Result<QuarterRecord> {
+    let [repeated, retold, copied] = unpack_quarter_left_out(raw::<Option<&str>>(row, 9)?)?;
+    let id: SessionId = get(row, 0)?;
+    // A session whose record is damaged still has what it cost.
+    let agent = get(row, OF_QUARTER).unwrap_or_else(|error| unreadable_session(id, &error).agent);
+    Ok(QuarterRecord {
+        session: UsageSession {
+            id,
+            agent,
+            repository: opt(row, OF_QUARTER + 1).unwrap_or_default(),
+        },
+        quarter: UsageQuarter {
+            start: get(row, 1)?,
+            model: raw(row, 2)?,
+            branch: raw(row, 3)?,
+            counted: Records {
+                count: count(row, 4)?,
+                tokens: Tokens {
+                    input: count(row, 5)?,
+                    output: count(row, 6)?,
+                    cache_read: count(row, 7)?,
+                    cache_write: count(row, 8)?,
+                },
+            },
+            repeated,
+            retold,
+            copied,
+            prompts: (count(row, 10)?, count(row, 11)?),
+            last_at: get(row, 12)?,
+        },
+    })
+}
+
+impl Tx<'_> {
+    /// Makes a change to the usage of a session, and sums it up anew, with that of the sessions for which the change
+    /// makes a message a copy or no copy any more.
+    pub(super) fn change_usages(
+        &mut self,
+        session: SessionId,
+        change: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        // One at a time: of two who store the same message at once, neither would see the other's.
+        let held = "SELECT tenant FROM tenants WHERE tenant = $1 FOR NO KEY UPDATE";
+        self.row(held, &[], |_| Ok(()))?;
+        let before = self.messages_of(session)?;
+        change(self)?;
+        let after = self.messages_of(session)?;
+        let mut stale = BTreeSet::from([session]);
+        let sql = "SELECT session FROM usages WHERE tenant = $1 AND event = $2 AND at = $3 AND session > $4";
+        for (event, at) in before.symmetric_difference(&after) {
+            let copies: Vec<SessionId> =
+                self.rows(sql, &[event, &Col(*at), &Col(session)], |row| get(row, 0))?;
+            stale.extend(copies);
+        }
+        stale
+            .into_iter()
+            .try_for_each(|session| self.sum_usage_up(session))
+    }
+
+    /// Sums the usage of a session up anew.
+    fn sum_usage_up(&mut self, session: SessionId) -> Result<()> {
+        let sql = "DELETE FROM usage_quarters WHERE tenant = $1 AND session = $2";
+        self.run(sql, &[&Col(session)])?;
+        let messages = self.usages(&UsageFilter {
+            session: Some(session),
+            ..UsageFilter::default()
+        })?;
+        let sql = format!(
+            "INSERT INTO usage_quarters (tenant, {QUARTER_COLUMNS}, number) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+        );
+        for (number, q) in (0i64..).zip(quarters(&messages)) {
+            let tokens = q.counted.tokens;
+            self.run(
+                &sql,
+                &[
+                    &Col(session),
+                    &Col(q.start),
+                    &q.model,
+                    &q.branch,
+                    &int(q.counted.count),
+                    &int(tokens.input),
+                    &int(tokens.output),
+                    &int(tokens.cache_read),
+                    &int(tokens.cache_write),
+                    &pack_quarter_left_out(&q),
+                    &int(q.prompts.0),
+                    &int(q.prompts.1),
+                    &Col(q.last_at),
+                    &number,
+                ],
+            )?;
+        }
+        Ok(())
+    }
+
+    /// By what the messages of a session are known in others: their events and times.
+    fn messages_of(&mut self, session: SessionId) -> Result<BTreeSet<(String, Timestamp)>> {
+        let sql = "SELECT event, at FROM usages WHERE tenant = $1 AND session = $2";
+        let messages = self.rows(sql, &[&Col(session)], |row| {
+            Ok((raw(row, 0)?, get(row, 1)?))
+        })?;
+        Ok(messages.into_iter().collect())
+    }
+
+    fn replace_usages(&mut self, session: SessionId, usages: &[Usage]) -> Result<()> {
         let sql = "DELETE FROM usages WHERE tenant = $1 AND session = $2 AND (at <= \
              (SELECT forgotten_at FROM sessions WHERE tenant = $1 AND id = $2 AND forgotten_whole)) IS NOT TRUE";
         self.run(sql, &[&Col(session)])?;
@@ -74,11 +194,19 @@ impl Usages for Tx<'_> {
         }
         Ok(())
     }
+}
+
+impl Usages for Tx<'_> {
+    fn put_usages(&mut self, session: SessionId, usages: &[Usage]) -> Result<()> {
+        self.change_usages(session, |tx| tx.replace_usages(session, usages))
+    }
 
     fn drop_usages(&mut self, session: SessionId) -> Result<()> {
-        let sql = "DELETE FROM usages WHERE tenant = $1 AND session = $2";
-        self.run(sql, &[&Col(session)])?;
-        Ok(())
+        self.change_usages(session, |tx| {
+            let sql = "DELETE FROM usages WHERE tenant = $1 AND session = $2";
+            tx.run(sql, &[&Col(session)])?;
+            Ok(())
+        })
     }
 
     fn usages(&mut self, filter: &UsageFilter) -> Result<Vec<UsageRecord>> {
@@ -116,5 +244,55 @@ impl Usages for Tx<'_> {
             values.len() + 1
         );
         self.rows(&sql, &values, usage_row)
+    }
+
+    fn usage_quarters(
+        &mut self,
+        filter: &QuarterFilter,
+        take: &mut dyn FnMut(QuarterRecord),
+    ) -> Result<()> {
+        let session = filter.session.map(Col);
+        let since = filter.since.map(|since| Col(quarter_start(since)));
+        let until = filter.until.map(Col);
+        let agent = filter.agent.as_ref().map(ToString::to_string);
+        let repositories: Vec<_> = filter.repositories.iter().map(|id| Col(*id)).collect();
+        let mut of = Conditions::of_tenant("q");
+        of.add_if("q.session = ?", session.as_ref().map(|v| v as _));
+        of.add_if("q.start >= ?", since.as_ref().map(|v| v as _));
+        of.add_if("q.start < ?", until.as_ref().map(|v| v as _));
+        of.add_if("q.model = ?", filter.model.as_ref().map(|v| v as _));
+        of.add_if("s.agent = ?", agent.as_ref().map(|v| v as _));
+        if !repositories.is_empty() {
+            of.add("s.repository = ANY(?)", &[&repositories]);
+        }
+        let sql = format!(
+            "SELECT q.{}, s.agent, s.repository FROM usage_quarters q \
+             JOIN sessions s ON s.tenant = $1 AND s.id = q.session WHERE {}",
+            QUARTER_COLUMNS.replace(", ", ", q."),
+            of.texts.join(" AND ")
+        );
+        self.each(&sql, &of.values, |row| {
+            take(quarter_row(row)?);
+            Ok(())
+        })
+    }
+
+    fn linked_sessions(&mut self) -> Result<Vec<SessionId>> {
+        let sql = "SELECT DISTINCT session FROM statements \
+             WHERE tenant = $1 AND kind = 'link_attached' AND session IS NOT NULL ORDER BY session";
+        self.rows(sql, &[], |row| get(row, 0))
+    }
+
+    fn committing_sessions(&mut self) -> Result<Vec<SessionId>> {
+        let sql = "SELECT DISTINCT session FROM commits \
+             WHERE tenant = $1 AND session IS NOT NULL ORDER BY session";
+        self.rows(sql, &[], |row| get(row, 0))
+    }
+
+    fn titles(&mut self, sessions: &[SessionId]) -> Result<Vec<(SessionId, String)>> {
+        let ids: Vec<_> = sessions.iter().map(|id| Col(*id)).collect();
+        let sql = "SELECT session, title FROM summaries \
+             WHERE tenant = $1 AND session = ANY($2) AND title IS NOT NULL ORDER BY session";
+        self.rows(sql, &[&ids], |row| Ok((get(row, 0)?, raw(row, 1)?)))
     }
 }

@@ -84,7 +84,6 @@ impl Forgetting for Tx<'_> {
         for sql in [
             "UPDATE observations SET payload = NULL, salt = x'' WHERE session = ?1",
             "DELETE FROM summaries WHERE session = ?1",
-            "UPDATE usages SET request = NULL, subagent = NULL, branch = NULL WHERE session = ?1",
             "DELETE FROM erasures WHERE session = ?1",
             "UPDATE edits SET before_object = NULL, after_object = NULL, detail = NULL WHERE session = ?1",
             "UPDATE pipeline_events SET text = NULL WHERE session = ?1",
@@ -102,6 +101,11 @@ impl Forgetting for Tx<'_> {
         self.db.prepare_cached(sql)?.execute((&id, Col(at)))?;
         let segments = "stream IN (SELECT stream FROM transcripts WHERE session = ?1)";
         self.delete("segments", segments, [&id])?;
+        self.change_usages(session, |tx| {
+            let sql = "UPDATE usages SET request = NULL, subagent = NULL, branch = NULL WHERE session = ?1";
+            tx.db.prepare_cached(sql)?.execute([&id])?;
+            Ok(())
+        })?;
         for table in ["pipeline_events", "runs", "interactions"] {
             self.sum(table, "session = ?1", [&id])?;
         }
@@ -113,11 +117,15 @@ impl Forgetting for Tx<'_> {
         let id = Col(session);
         for sql in [
             "DELETE FROM summaries WHERE session = ?1",
-            "DELETE FROM usages WHERE session = ?1 AND NOT (SELECT forgotten_whole FROM sessions WHERE id = ?1)",
             "DELETE FROM erasures WHERE session = ?1",
         ] {
             self.db.prepare_cached(sql)?.execute([&id])?;
         }
+        self.change_usages(session, |tx| {
+            let sql = "DELETE FROM usages WHERE session = ?1 AND NOT (SELECT forgotten_whole FROM sessions WHERE id = ?1)";
+            tx.db.prepare_cached(sql)?.execute([&id])?;
+            Ok(())
+        })?;
         let sql = "UPDATE sessions SET forgotten_at = max(coalesce(forgotten_at, ?2), ?2), folded = 0 WHERE id = ?1";
         self.db.prepare_cached(sql)?.execute((&id, Col(at)))?;
         self.sum("sessions", "id = ?1", [&id])

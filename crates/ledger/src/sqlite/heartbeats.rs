@@ -270,9 +270,12 @@ impl Heartbeats for Tx<'_> {
             }
         }
         self.erase_securely()?;
-        for (table, rows) in STRIPPED {
-            self.delete(table, rows, [&id])?;
-        }
+        self.change_usages(session, |tx| {
+            for (table, rows) in STRIPPED {
+                tx.delete(table, rows, [&id])?;
+            }
+            Ok(())
+        })?;
         Ok(None)
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use siglum_domain::LedgerId;
 
 use super::columns::Col;
-use super::sums;
+use super::{sums, usage};
 use crate::LedgerError;
 use crate::schema::SchemaVersions;
 
@@ -29,8 +29,12 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0016_unfinished.sql"),
     include_str!("../../migrations/sqlite/0017_tallies.sql"),
     include_str!("../../migrations/sqlite/0018_identity.sql"),
+    include_str!("../../migrations/sqlite/0019_usage_quarters.sql"),
     include_str!("../../migrations/sqlite/0020_shared_identity.sql"),
 ];
+
+/// The first schema with sums of usage.
+const WITH_USAGE_QUARTERS: u32 = 19;
 
 /// The schema that this program writes.
 #[expect(clippy::cast_possible_truncation, reason = "there are few migrations")]
@@ -93,6 +97,9 @@ pub(super) fn migrate(
     for (number, sql) in (1u32..).zip(MIGRATIONS).filter(|(n, _)| *n > from) {
         tx.execute_batch(sql)?;
         tx.pragma_update(None, "user_version", number)?;
+    }
+    if from < WITH_USAGE_QUARTERS {
+        usage::sum_up_all(&tx)?;
     }
     sums::sum_all(&tx)?;
     if let (0, Some((id, key))) = (from, new) {
@@ -216,6 +223,33 @@ mod tests {
         db.execute_batch(MIGRATIONS[2]).unwrap();
         let unfolded = "SELECT count(*) FROM sessions WHERE head > folded";
         assert_eq!(db.query_row(unfolded, [], |row| row.get(0)), Ok(1));
+    }
+
+    #[test]
+    fn usage_that_was_there_before_is_summed_up() {
+        let db = Connection::open_in_memory().unwrap();
+        let (before, last) = (&MIGRATIONS[..18], MIGRATIONS[18]);
+        before.iter().for_each(|sql| db.execute_batch(sql).unwrap());
+        let quarter = crate::QUARTER;
+        db.execute_batch(&format!(
+            "PRAGMA foreign_keys = OFF;
+             INSERT INTO usages (session, event, at, source, input, output, cache_read, cache_write, left_out) VALUES
+                 (zeroblob(16), 'a', {quarter}, 'hook', 1, 2, 3, 4, NULL),
+                 (zeroblob(16), 'b', {quarter} + 9, 'hook', 10, 20, 30, 40, '[[1,1,1,1,1],[0,0,0,0,0]]'),
+                 (zeroblob(16), 'c', -1, 'hook', {most}, {most}, 0, 0, NULL),
+                 (zeroblob(16), 'd', -2, 'hook', {most}, {most}, 0, 0, NULL),
+                 (x'01', 'a', {quarter}, 'hook', 1, 2, 3, 4, NULL);",
+            most = i64::MAX,
+        ))
+        .unwrap();
+        db.execute_batch(last).unwrap();
+        usage::sum_up_all(&db).unwrap();
+        let all = "SELECT group_concat(start || ' ' || messages || ' ' || input || ' ' || output || ' ' || last_at, '; ') \
+             FROM usage_quarters ORDER BY start";
+        let sums: String = db.query_row(all, [], |row| row.get(0)).unwrap();
+        let most = i64::MAX;
+        let first = format!("{} 2 {most} {most} -1", -quarter);
+        assert_eq!(sums, format!("{first}; {quarter} 2 11 22 {}", quarter + 9));
     }
 
     #[test]

@@ -91,6 +91,7 @@ pub(super) const STRIPPED: &[(&str, &str)] = &[
     ("transcripts", "session = ?1"),
     ("summaries", "session = ?1"),
     ("usages", "session = ?1"),
+    ("usage_quarters", "session = ?1"),
     ("erasures", "session = ?1"),
     ("running_calls", "session = ?1"),
     ("receipts", "session = ?1"),

@@ -59,6 +59,9 @@ fn usage_is_summed_up_as_the_command_does() {
         assert_eq!((outputs(&turns).len(), &turns["more"]), (1, &json!(true)));
         assert_eq!(turns["total"]["tokens"]["output"], 110);
         assert_eq!(get("?until=2026-01-01T00:00:00Z")["rows"], json!([]));
+        assert_eq!(get("?since=2099-01-01T00:00:00Z")["rows"], json!([]));
+        let all = get("?by=model&since=2026-01-01T00:00:00Z");
+        assert_eq!(all["total"]["tokens"]["output"], 111);
         assert_eq!(get("?repository=nowhere")["rows"], json!([]));
         launcher.get("/v1/cost?by=moon").refuses("by");
         launcher.get("/v1/cost?since=monday").refuses("since");

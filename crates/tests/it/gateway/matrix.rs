@@ -228,18 +228,24 @@ struct Intruder {
     elsewhere: bool,
 }
 
+impl Intruder {
+    fn with_token(name: &'static str, token: &str, allowed: &'static [u16]) -> Self {
+        Self {
+            name,
+            header: Some(format!("Bearer {token}")),
+            allowed,
+            only_launchers_routes: false,
+            no_telemetry_routes: false,
+            no_read_routes: false,
+            is_session: false,
+            elsewhere: false,
+        }
+    }
+}
+
 fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
     let ours = tenant(store);
-    let of = |name, token: String, allowed| Intruder {
-        name,
-        header: Some(format!("Bearer {token}")),
-        allowed,
-        only_launchers_routes: false,
-        no_telemetry_routes: false,
-        no_read_routes: false,
-        is_session: false,
-        elsewhere: false,
-    };
+    let of = |name, token: String, allowed| Intruder::with_token(name, &token, allowed);
     let (revoked, revoked_id) = token(store, ours, None, None);
     revoke(store, ours, revoked_id);
     let (own_revoked, own_id) = token(store, ours, Some(&there.session), None);

@@ -12,6 +12,8 @@ use crate::commands::session::list::Tokens;
 pub struct Json {
     /// By what usage is summed up.
     by: String,
+    /// From when on messages count; absent where all do.
+    since: Option<String>,
     rows: Vec<Row>,
     /// Whether there are more rows than were asked for; the total has them, too.
     more: bool,
@@ -107,8 +109,9 @@ impl Json {
         let row = |row| Row::from_row(answer, row);
         Self {
             by: answer.by.word().to_owned(),
+            since: answer.since.map(|since| since.to_string()),
             rows: costs.rows.iter().map(row).collect(),
-            more: answer.more,
+            more: costs.more,
             total: Used::from_sum(&costs.total),
             overlapping: costs.overlapping,
             waiting: costs.waiting as u64,

@@ -105,6 +105,9 @@ pub struct Cost {
     /// `label=KEY=VALUE`.
     #[serde(default)]
     pub links: Vec<String>,
+    /// Only messages from this time on: `7d`, `2026-01-31`, an RFC 3339 time, or `all`. Default: the last 30 days, or all
+    /// where `session` or `links` is given.
+    pub since: Option<String>,
     /// At most this many rows, 1 to 200.
     #[serde(default = "twenty")]
     #[schemars(range(min = 1, max = 200))]

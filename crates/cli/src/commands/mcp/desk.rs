@@ -163,9 +163,11 @@ impl Tools {
             Some(text) => Some(self.session(&mut cx.settled()?.0, Some(text))?.to_string()),
             None => None,
         };
+        let since = args.since.as_deref().map(cost::since).transpose();
         let query = cost::Args {
             by: args.by.0,
-            period: Period::default(),
+            since: since.map_err(|error| CommandError::usage(format!("`since`: {error}")))?,
+            until: None,
             limit: within("limit", args.limit, 200)?,
             session,
             agent: None,

@@ -105,6 +105,9 @@ pub(crate) fn unite_clones<'i>(
     let ids: Vec<&mut RepositoryId> = ids.into_iter().collect();
     // Whoever asks of one alone is told of no other place.
     let named: BTreeSet<RepositoryId> = ids.iter().map(|id| **id).collect();
+    if named.len() < 2 {
+        return Ok(());
+    }
     let mut first_of: BTreeMap<RepositoryId, RepositoryId> = BTreeMap::new();
     for mut group in groups(tx)? {
         group.retain(|r| named.contains(&r.id));

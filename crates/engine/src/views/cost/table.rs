@@ -1,31 +1,49 @@
 //! Adding up, session by session.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use siglum_domain::fold::{Records, Usage};
 use siglum_domain::link::Link;
 use siglum_domain::price::Prices;
 use siglum_domain::{Timestamp, TurnId};
-use siglum_ledger::{SessionRecord, UsageRecord};
+use siglum_ledger::{
+    LedgerError, QuarterRecord, Transaction, UsageQuarter, UsageRecord, UsageSession,
+};
 
 use super::commits::{self, Made};
 use super::standing::{self, Standing};
 use super::{By, CostKey, CostQuery, CostRow, Costs, Explained, Sum, Turns};
+use crate::identity::repositories;
 
-/// A session with what it used.
+/// A session with messages of it, and what tells what they count for.
 pub(super) struct Used {
-    pub(super) record: SessionRecord,
-    pub(super) title: Option<String>,
+    pub(super) session: UsageSession,
     pub(super) usages: Vec<UsageRecord>,
     pub(super) turns: Turns,
     pub(super) spans: Vec<Standing>,
     pub(super) commits: Vec<Made>,
 }
 
+impl Used {
+    /// A session without links and commits, or for a question that they do not matter to.
+    pub(super) const fn unlinked(session: UsageSession, usages: Vec<UsageRecord>) -> Self {
+        Self {
+            session,
+            usages,
+            turns: Turns::new(),
+            spans: Vec::new(),
+            commits: Vec::new(),
+        }
+    }
+}
+
 pub(super) struct Table<'a> {
     query: &'a CostQuery,
     prices: &'a Prices,
     day: &'a dyn Fn(Timestamp) -> String,
+    /// The day of each quarter of an hour that was asked for, by its start; nothing where a day ends within it.
+    days: BTreeMap<Timestamp, Option<String>>,
     rows: BTreeMap<CostKey, CostRow>,
     costs: Costs,
 }
@@ -33,8 +51,7 @@ pub(super) struct Table<'a> {
 /// A message at these prices; nothing where it is counted elsewhere.
 pub(super) fn priced(message: &UsageRecord, prices: &Prices) -> Option<Sum> {
     let usage = &message.usage;
-    let counts = !message.copied && usage.is_counted();
-    counts.then(|| Sum {
+    message.is_counted().then(|| Sum {
         messages: 1,
         tokens: usage.tokens,
         cost: prices.cost(usage.model.as_deref(), usage.at, usage.tokens),
@@ -51,6 +68,7 @@ impl<'a> Table<'a> {
             query,
             prices,
             day,
+            days: BTreeMap::new(),
             rows: BTreeMap::new(),
             costs: Costs::default(),
         }
@@ -63,6 +81,61 @@ impl<'a> Table<'a> {
                 self.count(used, message);
             }
         }
+    }
+
+    /// Adds what messages cost together, of a session whose links and commits do not matter; or refuses where that says
+    /// less than the messages do.
+    pub(super) fn add_quarter(&mut self, record: &QuarterRecord) -> bool {
+        let quarter = &record.quarter;
+        let (model, at) = (quarter.model.as_deref(), quarter.start);
+        let tokens = quarter.counted.tokens;
+        let cost = self
+            .prices
+            .cost_of_several(model, at, tokens, quarter.prompts);
+        let (Some(cost), true) = (cost, self.is_whole(quarter)) else {
+            return false;
+        };
+        let day = match self.query.by {
+            By::Day => match self.day_of_quarter(quarter) {
+                Some(day) => Some(day),
+                None => return false,
+            },
+            _ => None,
+        };
+        self.costs.explained.add_quarter(quarter);
+        if quarter.counted.count > 0 {
+            let sum = Sum {
+                messages: quarter.counted.count,
+                tokens,
+                cost,
+            };
+            let key = match day {
+                Some(day) => CostKey {
+                    value: Some(day),
+                    ..CostKey::default()
+                },
+                None => self.key(&record.session, None, model, quarter.branch.as_deref()),
+            };
+            self.put(model, sum, quarter.last_at, vec![(key, None)]);
+        }
+        true
+    }
+
+    /// Whether the limits of time leave all of it.
+    fn is_whole(&self, quarter: &UsageQuarter) -> bool {
+        let q = self.query;
+        q.since.is_none_or(|since| quarter.start >= since)
+            && q.until.is_none_or(|until| quarter.end() <= until)
+    }
+
+    fn day_of_quarter(&mut self, quarter: &UsageQuarter) -> Option<String> {
+        let last = Timestamp::from_nanos(quarter.end().nanos().saturating_sub(1));
+        let day = self.day;
+        let known = self.days.entry(quarter.start).or_insert_with(|| {
+            let first = day(quarter.start);
+            (day(last) == first).then_some(first)
+        });
+        known.clone()
     }
 
     fn is_meant(&self, used: &Used, usage: &Usage) -> bool {
@@ -83,57 +156,73 @@ impl<'a> Table<'a> {
             return;
         };
         let usage = &message.usage;
-        let model = usage.model.as_deref();
+        let keys = self.keys(used, usage);
+        self.put(usage.model.as_deref(), sum, usage.at, keys);
+    }
+
+    /// Adds what counts to the total and to its rows, each with its title.
+    fn put(
+        &mut self,
+        model: Option<&str>,
+        sum: Sum,
+        last_at: Timestamp,
+        keys: Vec<(CostKey, Option<String>)>,
+    ) {
         self.costs.total += sum;
         if !sum.cost.is_whole() {
             let known_from = model.and_then(|model| self.prices.known_from(model));
-            let unpriced = self.costs.unpriced.entry(usage.model.clone());
+            let unpriced = self.costs.unpriced.entry(model.map(str::to_owned));
             unpriced.or_insert(known_from);
         }
-        let keys = self.keys(used, usage);
-        self.costs.overlapping += u64::from(keys.len() > 1);
+        if keys.len() > 1 {
+            self.costs.overlapping += sum.messages;
+        }
         for (key, title) in keys {
-            let row = self.rows.entry(key.clone()).or_insert(CostRow {
+            self.put_row(CostRow {
                 key,
                 title,
-                sum: Sum::default(),
-                last_at: usage.at,
+                sum,
+                last_at,
             });
-            row.sum += sum;
-            row.last_at = row.last_at.max(usage.at);
         }
+    }
+
+    fn put_row(&mut self, row: CostRow) {
+        match self.rows.entry(row.key.clone()) {
+            Entry::Vacant(place) => {
+                place.insert(row);
+            }
+            Entry::Occupied(known) => {
+                let known = known.into_mut();
+                known.sum += row.sum;
+                known.last_at = known.last_at.max(row.last_at);
+            }
+        }
+    }
+
+    /// Makes one row of those of clones.
+    pub(super) fn unite_clones(&mut self, tx: &mut dyn Transaction) -> Result<(), LedgerError> {
+        let mut rows: Vec<CostRow> = std::mem::take(&mut self.rows).into_values().collect();
+        let repositories = rows
+            .iter_mut()
+            .filter_map(|row| row.key.repository.as_mut());
+        repositories::unite_clones(tx, repositories)?;
+        for row in rows {
+            self.put_row(row);
+        }
+        Ok(())
     }
 
     /// The rows that a message stands in: at least one.
     fn keys(&self, used: &Used, usage: &Usage) -> Vec<(CostKey, Option<String>)> {
-        let record = &used.record;
-        let (session, repository) = (Some(record.id), record.repository);
-        let value = |value: Option<String>| CostKey {
-            value,
-            ..CostKey::default()
-        };
-        let of_repository = |value: Option<String>| CostKey {
-            repository,
-            session: None,
-            value,
-        };
-        let of_session = |value: Option<String>| CostKey {
-            session,
-            repository: None,
-            value,
-        };
-        let key = match self.query.by {
-            By::Session => of_session(Some(record.id.to_string())),
-            By::Turn => of_session(usage.turn.map(|t: TurnId| t.to_string())),
-            By::Day => value(Some((self.day)(usage.at))),
-            By::Agent => value(Some(record.agent.to_string())),
-            By::Model => value(usage.model.clone()),
-            By::Repository => of_repository(repository.map(|r| r.to_string())),
-            By::Branch => of_repository(usage.branch.clone()),
-            By::Issue => return links(used, usage, "issue_number", &of_repository),
-            By::Pr => return links(used, usage, "pr_number", &of_repository),
-            By::Role => return links(used, usage, "agent_role", &value),
-            By::Pipeline => return links(used, usage, "pipeline_id", &value),
+        let field = match self.query.by {
+            By::Day => {
+                let key = CostKey {
+                    value: Some((self.day)(usage.at)),
+                    ..CostKey::default()
+                };
+                return vec![(key, None)];
+            }
             By::Commit => {
                 let made = commits::after(&used.commits, usage.at);
                 let key = CostKey {
@@ -143,9 +232,57 @@ impl<'a> Table<'a> {
                 };
                 return vec![(key, made.and_then(|m| m.subject.clone()))];
             }
+            By::Issue => Some("issue_number"),
+            By::Pr => Some("pr_number"),
+            By::Role => Some("agent_role"),
+            By::Pipeline => Some("pipeline_id"),
+            _ => None,
         };
-        let titled = matches!(self.query.by, By::Session | By::Turn);
-        vec![(key, used.title.clone().filter(|_| titled))]
+        let model = usage.model.as_deref();
+        let none = self.key(&used.session, usage.turn, model, usage.branch.as_deref());
+        let values = field.map_or_else(BTreeSet::new, |field| links(used, usage, field));
+        if values.is_empty() {
+            return vec![(none, None)];
+        }
+        let key = |value| CostKey {
+            value: Some(value),
+            ..none.clone()
+        };
+        values.into_iter().map(|value| (key(value), None)).collect()
+    }
+
+    /// The row of what has no link, is in no commit, and whose day does not matter.
+    fn key(
+        &self,
+        session: &UsageSession,
+        turn: Option<TurnId>,
+        model: Option<&str>,
+        branch: Option<&str>,
+    ) -> CostKey {
+        let value = |value: Option<String>| CostKey {
+            value,
+            ..CostKey::default()
+        };
+        let of_repository = |value: Option<String>| CostKey {
+            repository: session.repository,
+            session: None,
+            value,
+        };
+        let of_session = |value: Option<String>| CostKey {
+            session: Some(session.id),
+            repository: None,
+            value,
+        };
+        match self.query.by {
+            By::Session => of_session(Some(session.id.to_string())),
+            By::Turn => of_session(turn.map(|t| t.to_string())),
+            By::Agent => value(Some(session.agent.to_string())),
+            By::Model => value(model.map(str::to_owned)),
+            By::Repository => of_repository(session.repository.map(|r| r.to_string())),
+            By::Branch => of_repository(branch.map(str::to_owned)),
+            By::Issue | By::Pr => of_repository(None),
+            By::Day | By::Role | By::Pipeline | By::Commit => value(None),
+        }
     }
 
     pub(super) fn done(mut self, waiting: usize) -> Costs {
@@ -162,28 +299,23 @@ impl<'a> Table<'a> {
             let unknown = known(a).cmp(&known(b));
             unknown.then(order).then_with(|| a.key.cmp(&b.key))
         });
+        let limit = self.query.limit;
+        self.costs.more = limit > 0 && self.costs.rows.len() > limit;
+        if self.costs.more {
+            self.costs.rows.truncate(limit);
+        }
         self.costs.waiting = waiting;
         self.costs
     }
 }
 
-/// The links of a kind that stood, or a row for none of them.
-fn links(
-    used: &Used,
-    usage: &Usage,
-    field: &str,
-    key: &dyn Fn(Option<String>) -> CostKey,
-) -> Vec<(CostKey, Option<String>)> {
+/// The values of the links of a kind that stood.
+fn links(used: &Used, usage: &Usage, field: &str) -> BTreeSet<String> {
     let stood = standing::standing(&used.spans, &used.turns, usage);
-    let values: BTreeSet<String> = stood
+    stood
         .filter(|link| link.field() == field)
         .map(Link::value)
-        .collect();
-    if values.is_empty() {
-        return vec![(key(None), None)];
-    }
-    let rows = values.into_iter().map(|value| (key(Some(value)), None));
-    rows.collect()
+        .collect()
 }
 
 impl Explained {
@@ -203,6 +335,19 @@ impl Explained {
             self.counted += own;
             self.repeated += usage.repeated;
             self.retold += usage.retold;
+        }
+    }
+
+    fn add_quarter(&mut self, quarter: &UsageQuarter) {
+        let parts = [
+            (&mut self.counted, quarter.counted),
+            (&mut self.repeated, quarter.repeated),
+            (&mut self.retold, quarter.retold),
+            (&mut self.copied, quarter.copied),
+        ];
+        for (part, records) in parts {
+            *part += records;
+            self.records += records;
         }
     }
 }

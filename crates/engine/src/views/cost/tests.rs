@@ -1,10 +1,12 @@
 //! Rows add up to the total, and links count where they stood.
 
+mod both_ways;
+
 use proptest::prelude::*;
 use siglum_domain::fold::Usage;
 use siglum_domain::observation::Source;
-use siglum_domain::{AgentName, ConversationId, LedgerId, Oid, TurnId};
-use siglum_ledger::{Mode, SessionOrigin, SessionRecord, Statement, StatementRecord, UsageRecord};
+use siglum_domain::{AgentName, LedgerId, Oid, TurnId};
+use siglum_ledger::{Statement, StatementRecord, UsageRecord};
 use uuid::Uuid;
 
 use super::commits::Made;
@@ -69,23 +71,13 @@ fn link_statement(n: u64, seconds: i64, attached: bool, link: Link) -> Statement
 
 fn used(n: u128, usages: Vec<Usage>, statements: &[StatementRecord]) -> Used {
     let last = usages.iter().map(|u| u.at).max();
-    let record = SessionRecord::new(
-        session(n),
-        AgentName::new(if n.is_multiple_of(2) {
-            "codex"
-        } else {
-            "gemini"
-        })
-        .unwrap(),
-        ConversationId::new("c").unwrap(),
-        LedgerId::from_uuid(Uuid::from_u128(1)),
-        Mode::Observed,
-        SessionOrigin::Live,
-        at(0),
-    );
     let copied = |u: &Usage| n > 1 && u.tokens.output.is_multiple_of(5);
     Used {
-        title: None,
+        session: UsageSession {
+            id: session(n),
+            agent: agent(n),
+            repository: None,
+        },
         turns: standing::turns(usages.iter()),
         spans: standing::spans(statements, last),
         usages: usages
@@ -102,8 +94,16 @@ fn used(n: u128, usages: Vec<Usage>, statements: &[StatementRecord]) -> Used {
             commit: Oid::new("a".repeat(40)).unwrap(),
             subject: None,
         }],
-        record,
     }
+}
+
+fn agent(n: u128) -> AgentName {
+    let name = if n.is_multiple_of(2) {
+        "codex"
+    } else {
+        "gemini"
+    };
+    AgentName::new(name).unwrap()
 }
 
 fn sum(query: &CostQuery, all: &[Used]) -> Costs {

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use siglum_domain::fold::{Records, Usage};
+use siglum_domain::observation::Tokens;
 use siglum_domain::receipt::{GENESIS, Receipt, seal};
 
 use super::*;
@@ -41,6 +43,61 @@ fn two_that_wait_for_each_other_both_succeed() {
     });
     let heads = heads.unwrap().map(|s| s.map(|s| s.head));
     assert_eq!(heads, [Some(2), Some(2)]);
+}
+
+#[test]
+fn of_two_that_store_the_same_message_one_has_a_copy() {
+    let Some(home) = Home::shared() else { return };
+    drop(home.furnished());
+    let message = Usage {
+        event: "msg:a".to_owned(),
+        request: None,
+        turn: None,
+        at: at(1),
+        model: None,
+        subagent: None,
+        branch: None,
+        source: Source::Transcript,
+        tokens: Tokens {
+            output: 1,
+            ..Tokens::default()
+        },
+        repeated: Records::default(),
+        retold: Records::default(),
+    };
+    let met = Barrier::new(2);
+    let store = |n: u128, waits_first: bool| {
+        let mut tries = 0;
+        put(&mut home.open(), |tx| {
+            tries += 1;
+            if tries == 1 && waits_first {
+                met.wait();
+            }
+            tx.put_usages(session_id(n), std::slice::from_ref(&message))?;
+            if tries == 1 && !waits_first {
+                met.wait();
+                // The other one is at it meanwhile.
+                for _ in 0..100 {
+                    tx.session(session_id(n))?;
+                }
+            }
+            Ok(())
+        })
+    };
+    std::thread::scope(|scope| {
+        let older = scope.spawn(|| store(1, true));
+        store(2, false).unwrap();
+        older.join().unwrap().unwrap();
+    });
+    let counted = crate::read(&mut home.open(), |tx| {
+        let mut counted = Vec::new();
+        tx.usage_quarters(&Default::default(), &mut |record| {
+            counted.push((record.session.id, record.quarter.counted.count));
+        })?;
+        counted.sort();
+        Ok(counted)
+    });
+    assert_eq!(counted.unwrap(), [(session_id(1), 1), (session_id(2), 0)]);
 }
 
 #[test]

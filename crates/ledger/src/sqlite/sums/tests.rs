@@ -25,6 +25,7 @@ const WITHOUT: &[&str] = &[
     "session_repositories",
     "summaries",
     "traced_sessions",
+    "usage_quarters",
     "usages",
     // How far something is, and queues.
     "context_gaps",
