@@ -4,7 +4,7 @@
 //! is in its scope, or that of the environment. All commits of a command are in one request, with 500 at most; there is
 //! one try. An answer is never joined with what is known here, and says where it is from.
 
-mod kept;
+mod answer_cache;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use siglum_engine::commits::answers::{
 };
 use siglum_ledger::{Projection, SqliteLedger};
 
-use self::kept::{Kept, KeptAnswers};
+use self::answer_cache::{Kept, KeptAnswers};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::gateway::{self, ADDRESS, TOKEN_FILE};
@@ -85,7 +85,7 @@ impl Question {
 
 /// What gateways say.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct TeamAnswers {
     pub answers: BTreeMap<Oid, CommitAnswer>,
     /// Where each of the answers is from.
     pub sources: BTreeMap<Oid, Source>,
@@ -95,7 +95,7 @@ pub struct Found {
     pub is_complete: bool,
 }
 
-impl Found {
+impl TeamAnswers {
     fn add(&mut self, kept: Kept) {
         let commit = kept.answer.commit.clone();
         let source = Source {
@@ -152,10 +152,10 @@ impl Team {
     }
 
     /// Asks about commits. What goes wrong is a warning.
-    pub fn ask(&self, cx: &Cx, questions: &[Question]) -> Found {
-        let mut found = Found {
+    pub fn ask(&self, cx: &Cx, questions: &[Question]) -> TeamAnswers {
+        let mut found = TeamAnswers {
             is_complete: true,
-            ..Found::default()
+            ..TeamAnswers::default()
         };
         let kept = KeptAnswers::at(cx.home.answers());
         for gateway in &self.0 {
@@ -191,7 +191,7 @@ struct Responses {
 
 impl Gateway {
     /// Adds what it says, or said before.
-    fn ask(&self, cx: &Cx, kept: &KeptAnswers, questions: &[&Question], found: &mut Found) {
+    fn ask(&self, cx: &Cx, kept: &KeptAnswers, questions: &[&Question], found: &mut TeamAnswers) {
         let now = clock::now();
         let (mut old, mut open) = (Vec::new(), Vec::new());
         for question in questions {

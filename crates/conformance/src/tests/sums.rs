@@ -119,7 +119,8 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there() {
     let behind = filled(&dir);
     behind
         .execute_batch(
-            "DELETE FROM links; DROP TABLE tallies; DROP TRIGGER repository_moved;
+            "DELETE FROM links; DROP TABLE tallies; DROP TRIGGER repository_moved; DROP TRIGGER repository_identified;
+             DROP TABLE usage_quarters; DROP INDEX statements_of_links;
              ALTER TABLE repositories RENAME COLUMN roots TO roots_before;
              ALTER TABLE repositories RENAME COLUMN remote TO remote_before;
              ALTER TABLE repositories RENAME COLUMN clone_of TO clone_of_before;

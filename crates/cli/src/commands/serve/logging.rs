@@ -1,7 +1,6 @@
 //! The log of the gateway on standard error, as text or as JSON. Other commands log by [`ui::log_to_stderr`].
 
 use std::fmt::{self, Write as _};
-use std::io;
 
 use serde_json::Value;
 use siglum_domain::legible;
@@ -54,24 +53,18 @@ impl From<LogLevel> for LevelFilter {
 /// Logs to standard error from now on. Other crates log what they read from clients, so nothing of theirs is logged.
 pub fn start(format: LogFormat, level: LogLevel) {
     let own = Targets::new().with_target("siglum", level);
-    let lines = tracing_subscriber::fmt::layer();
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| ui::LogWriter);
     // One that is there already stays.
     let _ = match format {
         LogFormat::Text => {
-            let lines = lines
-                .with_writer(|| ui::LogWriter)
-                .with_ansi(false)
-                .with_target(false);
+            let lines = lines.with_ansi(false).with_target(false);
             tracing_subscriber::registry()
                 .with(own)
                 .with(lines)
                 .try_init()
         }
         LogFormat::Json => {
-            let lines = lines
-                .fmt_fields(JsonFields)
-                .event_format(JsonLines)
-                .with_writer(io::stderr);
+            let lines = lines.fmt_fields(JsonFields).event_format(JsonLines);
             tracing_subscriber::registry()
                 .with(own)
                 .with(lines)

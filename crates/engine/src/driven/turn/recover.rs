@@ -374,7 +374,7 @@ pub fn held(
     for turn in read(ledger, |tx| tx.open_turns(limit))? {
         all.push(read(ledger, |tx| {
             let driver = driver(here, tx, turn.session)?;
-            look(tx, turn.clone(), driver)
+            left_turn(tx, turn.clone(), driver)
         })?);
     }
     Ok(all)
@@ -420,12 +420,12 @@ pub fn waits(
     if driver(here, tx, session)?.is_some() {
         return Ok(None);
     }
-    let held = look(tx, turn, None)?;
+    let held = left_turn(tx, turn, None)?;
     Ok(matches!(held.tail, Tail::Unanswered(_)).then_some(held))
 }
 
 /// What was said in an open turn.
-fn look(
+fn left_turn(
     tx: &mut dyn Transaction,
     turn: OpenTurn,
     driver: Option<(String, Timestamp)>,

@@ -75,7 +75,7 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there() {
     raw.batch_execute("DELETE FROM sessions WHERE id = '00000000-0000-0000-0000-000000000001'")
         .unwrap();
     raw.batch_execute(
-        "DROP TABLE tallies; UPDATE meta SET value = 16 WHERE key = 'schema';
+        "DROP TABLE tallies, usage_quarters; DROP INDEX statements_of_links; UPDATE meta SET value = 16 WHERE key = 'schema';
          ALTER TABLE repositories DROP COLUMN roots, DROP COLUMN remote, DROP COLUMN clone_of",
     )
     .unwrap();
