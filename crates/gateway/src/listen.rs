@@ -215,6 +215,7 @@ async fn tidy(app: App) {
                 write(ledger, Durability::Process, |tx| {
                     let kept = i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
                     tx.drop_requests(now.plus_millis(-kept))?;
+                    tx.drop_old_run_events(now.plus_millis(-kept))?;
                     remote::expire(here, tx, id, SILENT)
                 })
             });

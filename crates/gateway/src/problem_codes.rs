@@ -92,6 +92,12 @@ pub(crate) fn ends_a_run(code: &str) -> bool {
     CODES.iter().any(|(known, _)| *known == code)
 }
 
+/// The code of a run that another gateway tells of.
+pub(crate) fn code_of_a_run(code: &str) -> &'static str {
+    let mut known = CODES.iter().map(|(known, _)| *known);
+    known.find(|known| *known == code).unwrap_or("run-ended")
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

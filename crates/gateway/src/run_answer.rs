@@ -102,7 +102,8 @@ pub(crate) async fn answer(
 /// One result, when the run ended.
 async fn result(running: &Running, ignored: Vec<IgnoredName>) -> Response {
     let Some(finished) = running.finished().await else {
-        return Problem::internal().into_response();
+        // Another gateway runs it, and this one stops: whoever asks again is told by one that goes on.
+        return Problem::stopping().into_response();
     };
     if let Some(problem) = unanswered(&finished) {
         return problem.into_response();

@@ -71,7 +71,9 @@ pub use replicas::{
 };
 pub use requests::{RequestRecord, Requests};
 pub use row::{LogRow, stored_facts, stored_name};
-pub use runs::{InteractionOption, InteractionRecord, RunEnd, RunRecord, Runs, Settlement};
+pub use runs::{
+    ActiveRun, InteractionOption, InteractionRecord, RunEnd, RunEvents, RunRecord, Runs, Settlement,
+};
 pub use sessions::Sessions;
 pub use spool::{Aside, Spool, SpoolError, Spooled};
 pub use sqlite::SqliteLedger;

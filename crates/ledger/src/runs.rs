@@ -78,6 +78,38 @@ pub struct Settlement {
     pub by: String,
 }
 
+/// A run as its gateway announces it to others on the store. It goes on while the lease of its session is that of its
+/// driver and has not run out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveRun {
+    pub session: SessionId,
+    /// What tells the holder of the lease from all others.
+    pub driver: String,
+    /// What whoever asked calls the turn.
+    pub key: String,
+    /// Who asked.
+    pub by: String,
+    pub since: Timestamp,
+    /// Its turn; nothing while its agent starts.
+    pub turn: Option<TurnId>,
+    /// Who wants it to end.
+    pub cancelled_by: Option<String>,
+}
+
+/// Events of a run, as those who follow it are told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunEvents {
+    pub turn: TurnId,
+    pub session: SessionId,
+    /// The number of the first one, from 1.
+    pub first: u64,
+    /// The number of the last one.
+    pub last: u64,
+    pub at: Timestamp,
+    /// In JSON, in the form of whoever tells them. Their texts are redacted.
+    pub events: String,
+}
+
 /// Runs, and what agents asked people in them.
 #[expect(
     clippy::missing_errors_doc,
@@ -102,4 +134,24 @@ pub trait Runs {
     ) -> Result<Vec<InteractionRecord>>;
     /// Notes what became of it; `false`, and nothing is noted, where that is settled or there is none.
     fn settle_interaction(&mut self, id: InteractionId, settled: &Settlement) -> Result<bool>;
+
+    /// Announces the run of a session, in place of the one before.
+    fn put_active_run(&mut self, run: &ActiveRun) -> Result<()>;
+    /// The run of a session that was announced last, whether it goes on or not.
+    fn active_run(&mut self, session: SessionId) -> Result<Option<ActiveRun>>;
+    /// Says that the announced run of this driver has its turn.
+    fn begin_active_run(&mut self, session: SessionId, driver: &str, turn: TurnId) -> Result<()>;
+    /// Says that somebody wants the announced run of this driver to end, who stays where another one wanted it before;
+    /// `false` where it is another driver's.
+    fn cancel_active_run(&mut self, session: SessionId, driver: &str, by: &str) -> Result<bool>;
+    /// Stores events of a run, in place of those that were stored from the same number on.
+    fn put_run_events(&mut self, events: &RunEvents) -> Result<()>;
+    /// The events of a run behind a number, in order: at most `limit` rows, the first of which may begin before it.
+    fn run_events(&mut self, turn: TurnId, after: u64, limit: usize) -> Result<Vec<RunEvents>>;
+    /// Lets go of the events of a run up to a number, but the first one.
+    fn cut_run_events(&mut self, turn: TurnId, last: u64) -> Result<()>;
+    /// Lets go of the events of a run.
+    fn drop_run_events(&mut self, turn: TurnId) -> Result<()>;
+    /// Lets go of all events that were stored before a time.
+    fn drop_old_run_events(&mut self, before: Timestamp) -> Result<()>;
 }

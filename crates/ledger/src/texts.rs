@@ -40,6 +40,9 @@ use TextForm::{Json, Kept, Name, Own, Text, Whole};
 
 /// All columns with text, by table and form.
 const COLUMNS: &[(&str, TextForm, &[&str])] = &[
+    ("active_runs", Name, &["key"]),
+    ("active_runs", Text, &["by", "cancelled_by"]),
+    ("active_runs", Own, &["driver"]),
     ("aliases", Name, &["native"]),
     ("aliases", Kept, &["agent"]),
     ("audit", Whole, &["body"]),
@@ -151,6 +154,7 @@ const COLUMNS: &[(&str, TextForm, &[&str])] = &[
     ("routes", Own, &["last_outcome"]),
     ("running_calls", Name, &["worktree"]),
     ("running_calls", Kept, &["event"]),
+    ("run_events", Json, &["events"]),
     ("runs", Name, &["key", "native", "route", "context"]),
     ("runs", Text, &["by", "error"]),
     ("runs", Own, &["status"]),

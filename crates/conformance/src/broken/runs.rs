@@ -1,7 +1,9 @@
 //! Runs that go wrong.
 
-use siglum_domain::{InteractionId, SessionId, TurnId};
-use siglum_ledger::{InteractionRecord, LedgerError, RunRecord, Runs, Settlement};
+use siglum_domain::{InteractionId, SessionId, Timestamp, TurnId};
+use siglum_ledger::{
+    ActiveRun, InteractionRecord, LedgerError, RunEvents, RunRecord, Runs, Settlement,
+};
 
 use super::verbs::broken;
 use super::{BrokenTx, Fault, Kind};
@@ -13,6 +15,9 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Lost("settle_interaction"),
     Fault::Affirms("settle_interaction"),
     Fault::Denies("settle_interaction"),
+    Fault::Lost("cancel_active_run"),
+    Fault::Affirms("cancel_active_run"),
+    Fault::Denies("cancel_active_run"),
 ];
 
 broken! { Runs, RUNS, LIMITED;
@@ -23,6 +28,15 @@ broken! { Runs, RUNS, LIMITED;
     Find interaction(id: InteractionId) -> Option<InteractionRecord>;
     List interactions_of(session: SessionId; limit) -> Vec<InteractionRecord>;
     Own settle_interaction(id: InteractionId, settled: &Settlement) -> bool;
+    Write put_active_run(run: &ActiveRun) -> ();
+    Find active_run(session: SessionId) -> Option<ActiveRun>;
+    Write begin_active_run(session: SessionId, driver: &str, turn: TurnId) -> ();
+    Own cancel_active_run(session: SessionId, driver: &str, by: &str) -> bool;
+    Write put_run_events(events: &RunEvents) -> ();
+    List run_events(turn: TurnId, after: u64; limit) -> Vec<RunEvents>;
+    Write cut_run_events(turn: TurnId, last: u64) -> ();
+    Write drop_run_events(turn: TurnId) -> ();
+    Write drop_old_run_events(before: Timestamp) -> ();
 }
 
 impl BrokenTx<'_> {
@@ -32,5 +46,13 @@ impl BrokenTx<'_> {
         }
         let done = self.good.settle_interaction(id, settled)?;
         Ok(self.faulty_flag("settle_interaction", done))
+    }
+
+    fn cancel_active_run(&mut self, session: SessionId, driver: &str, by: &str) -> Result<bool> {
+        if self.lost("cancel_active_run") {
+            return Ok(true);
+        }
+        let done = self.good.cancel_active_run(session, driver, by)?;
+        Ok(self.faulty_flag("cancel_active_run", done))
     }
 }

@@ -1,5 +1,7 @@
 //! Both keys, and how a context key is made.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Cause, ContextKey, RouteKey};
 use crate::{GrammarError, SessionId};
 
@@ -33,7 +35,7 @@ impl ContextKey {
 }
 
 /// Both keys of a run. Every call that touches conversational state has both.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
     /// Where replies go, and what the run is called.
     pub route: RouteKey,

@@ -159,8 +159,8 @@ fn is_named(tx: &mut dyn Transaction, record: &SessionRecord) -> Result<bool, Le
 pub enum Kept {
     /// It never ran.
     Nothing,
-    /// What is committed, in the session that it calls so.
-    Committed(NativeId),
+    /// What is committed, in the session that it calls so, up to the run of this turn.
+    Committed(NativeId, TurnId),
     /// More than is committed: the store refused what was said there last, or nobody knows how that ended.
     Diverged,
 }
@@ -172,11 +172,12 @@ pub enum Kept {
 pub fn kept(ledger: &mut dyn Ledger, session: SessionId) -> Result<Kept, LedgerError> {
     let runs = read(ledger, |tx| tx.runs_of(session, LOOK_BACK))?;
     let newest = runs.into_iter().find(|run| run.native.is_some());
-    let Some((native, end)) = newest.and_then(|run| Some((run.native?, run.end))) else {
+    let Some((native, turn, end)) = newest.and_then(|run| Some((run.native?, run.turn, run.end)))
+    else {
         return Ok(Kept::Nothing);
     };
     Ok(match end {
-        Some(end) if end.committed => Kept::Committed(native),
+        Some(end) if end.committed => Kept::Committed(native, turn),
         _ => Kept::Diverged,
     })
 }

@@ -134,6 +134,11 @@ impl Ledgers {
         matches!(self.0.as_ref(), Threads::File(_))
     }
 
+    /// Whether other gateways may serve the same store.
+    pub(crate) fn is_shared(&self) -> bool {
+        !self.is_file()
+    }
+
     /// Tries to write, once a second at most, in the ledger of the first of these tenants that has one.
     ///
     /// # Errors

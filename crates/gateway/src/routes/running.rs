@@ -20,6 +20,7 @@ use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::run_answer::{Form, answer, last_event};
+use crate::runner;
 use crate::wire::{CancelledRun, MessageList};
 
 /// Entries of the log that a page of messages is made of.
@@ -70,6 +71,8 @@ async fn maybe(
 ///
 /// A page that was reloaded continues with it. With `events`, a client that lost its connection resumes after
 /// `last-event-id`; with `ui-messages`, the stream starts over, because a page builds its message from the beginning.
+/// Each gateway of a store streams it: one that does not run it sends the same events a moment later, and a text once it
+/// is whole.
 #[utoipa::path(get, path = "/v1/sessions/{session}/messages/stream", tag = "messages", operation_id = "streamMessages",
     security(("launcher" = []), ("session" = [])),
     params(
@@ -80,7 +83,7 @@ async fn maybe(
     ),
     responses(
         (status = 200, description = "The stream; the data of each event is a `RunEvent`, or a chunk of a UI message stream", body = String, content_type = "text/event-stream"),
-        (status = 204, description = "The session has no active run on this gateway"),
+        (status = 204, description = "The session has no active run"),
         Problems))]
 pub(crate) async fn stream(
     State(app): State<App>,
@@ -97,7 +100,10 @@ pub(crate) async fn stream(
     let after = last_event(&headers)?;
     let session = maybe(&app, &caller, &path, &mut query).await?;
     query.end()?;
-    let running = session.and_then(|session| app.runs().find(&caller.tenant, session.id));
+    let running = match session {
+        Some(session) => runner::running(&app, &caller.tenant, session.id).await?,
+        None => None,
+    };
     let Some(running) = running else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
@@ -107,7 +113,8 @@ pub(crate) async fn stream(
 
 /// Cancel the active run of a session; its work so far is kept and marked as cancelled
 ///
-/// A run whose agent is still starting ends without a turn; whoever requested it gets the problem `cancelled`.
+/// A run whose agent is still starting ends without a turn; whoever requested it gets the problem `cancelled`. A run of
+/// another gateway of the store ends within about a second.
 #[utoipa::path(post, path = "/v1/sessions/{session}/messages/cancel", tag = "messages", operation_id = "cancelMessages",
     security(("launcher" = []), ("session" = [])),
     params(
@@ -123,12 +130,10 @@ pub(crate) async fn cancel(
 ) -> Result<Json<CancelledRun>, Problem> {
     let session = running_turn(&app, &caller, &path, &mut query).await?;
     query.end()?;
-    let cancelled = app
-        .runs()
-        .cancel(&caller.tenant, session.id, &caller.by())?;
+    let run = runner::cancel(&app, &caller.tenant, session.id, &caller.by()).await?;
     Ok(Json(CancelledRun {
         session: session.id.to_string(),
-        run: cancelled.map(|running| running.started().into()),
+        run: run.as_ref().map(Into::into),
     }))
 }
 
@@ -178,11 +183,11 @@ pub(crate) async fn history(
             .map(|m| serde_json::to_value(m).unwrap_or(Value::Null))
             .collect(),
     };
-    let running = app.runs().find(&caller.tenant, id);
+    let running = runner::running_turn(&app, &caller.tenant, id).await?;
     Ok(Json(MessageList {
         items: messages,
         next: next.map(|position| position.to_string()),
-        running: running.map(|r| r.turn().to_string()),
+        running: running.map(|turn| turn.to_string()),
     }))
 }
 

@@ -7,23 +7,25 @@ use serde_json::Value;
 use siglum_domain::observation::Observation;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{InteractionId, Timestamp};
-use siglum_engine::driven::run;
 use siglum_engine::driven::turn::{self, Event, Hold, TurnError};
+use siglum_engine::driven::{active_run, run};
 use siglum_ledger::{LaunchEnd, RunEnd, RunRecord};
 use siglum_platform::clock::{self, Ids};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::interactions::{PendingInteraction, settlement};
-use super::start::{TERM, parent, process_over, prompt_key, release};
+use super::elsewhere::LOOK;
+use super::interactions::{PendingInteraction, settled_before};
+use super::leasing::{TERM, release, warn_of_lease};
+use super::start::{parent, process_over, prompt_key};
+use super::stored_events::drop_later;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::problem_codes::ends_a_run;
 use crate::runs::agent::{Agent, AgentError, AgentMessage, Refused};
 use crate::runs::scribe::Scribe;
 use crate::runs::{
-    Ask, Control, Finished, NOT_COMMITTED, Owned, Permissions, Place, RunError, RunEvent, Running,
-    Slot, Status,
+    Ask, Control, Finished, NOT_COMMITTED, Owned, Place, RunError, RunEvent, Running, Slot, Status,
 };
 
 /// How often what was said is stored.
@@ -54,6 +56,8 @@ pub(super) struct Drive {
     pub(super) keep: bool,
     /// What the agent waits for.
     pub(super) interactions: Vec<PendingInteraction>,
+    /// The number of the last event that is stored for those who follow at other gateways.
+    pub(super) stored: u64,
     /// Why nothing can be stored any more.
     pub(super) broken: Option<RunError>,
 }
@@ -88,7 +92,7 @@ impl Ending {
 }
 
 /// Done when the gateway is told to stop, also if that was before.
-async fn stops(stopping: &mut watch::Receiver<bool>) {
+pub(super) async fn stops(stopping: &mut watch::Receiver<bool>) {
     // Nobody lets go of the other side before the gateway is gone.
     let _ = stopping.wait_for(|stop| *stop).await.is_ok();
 }
@@ -139,8 +143,11 @@ impl Drive {
         };
         let mut watch = self.watch();
         let (mut store, mut renew) = (interval(STORE), interval(RENEW));
-        store.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        renew.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut look = interval(LOOK);
+        for ticks in [&mut store, &mut renew, &mut look] {
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        }
+        let is_shared = self.app.ledgers().is_shared();
         let mut stopping = self.app.stopping();
         loop {
             let patience = watch
@@ -172,7 +179,11 @@ impl Drive {
                 _ = store.tick() => {
                     self.scribe.start_silent_calls();
                     self.store().await;
+                    self.store_events().await;
                     self.check_for_an_end(&mut watch).await;
+                }
+                _ = look.tick(), if is_shared && !self.interactions.is_empty() => {
+                    self.take_answers().await;
                 }
                 _ = renew.tick() => self.renew().await,
                 () = stops(&mut stopping), if watch.ending.is_none() => {
@@ -261,7 +272,11 @@ impl Drive {
                 reply,
             } => {
                 watch.last_active = Instant::now();
-                let answered = self.answer(id, Some(&option), "answered", &by).await;
+                let answered = match self.answer(id, Some(&option), "answered", &by).await {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(settled_before(id)),
+                    Err(problem) => Err(problem),
+                };
                 // Whoever answered may have gone.
                 let _ = reply.send(answered);
             }
@@ -279,116 +294,6 @@ impl Drive {
                     .as_str()
                     .unwrap_or("a tool call");
                 self.ask_somebody(pending, title).await;
-            }
-        }
-    }
-
-    async fn ask_somebody(&mut self, pending: PendingInteraction, title: &str) {
-        let title: String = title.chars().take(2_000).collect();
-        let (session, turn) = (self.record.session, self.record.turn);
-        let record = pending.record(session, turn, &title, clock::now());
-        let (id, title) = (pending.id, record.title.as_str().to_owned());
-        let (call, options) = (pending.call.clone(), pending.options.clone());
-        let chosen = match self.ask.permissions {
-            Permissions::Ask => None,
-            Permissions::Allow => Some(pending.allows().cloned()),
-            Permissions::Refuse => Some(pending.refuses().cloned()),
-        };
-        let noted = self
-            .app
-            .ledgers()
-            .write(&self.ask.tenant, move |_, ledger| {
-                run::record_interaction(ledger, &record)
-            });
-        if !matches!(noted.await, Ok(Ok(()))) {
-            tracing::warn!("cannot store a question of an agent of session {session}");
-        }
-        self.interactions.push(pending);
-        // What led to it is stored and told before it.
-        self.store().await;
-        self.running.log.push(RunEvent::Interaction {
-            id,
-            title,
-            call,
-            options,
-        });
-        if let Some(chosen) = chosen {
-            let option = chosen.map(|choice| choice.id);
-            let answered = self.answer(id, option.as_deref(), "policy", "policy").await;
-            if answered.is_err() {
-                self.let_go("lost").await;
-            }
-        }
-    }
-
-    /// Somebody, or a rule, says something to what the agent asked.
-    async fn answer(
-        &mut self,
-        id: InteractionId,
-        option: Option<&str>,
-        how: &str,
-        by: &str,
-    ) -> Result<(), Problem> {
-        let at = self
-            .interactions
-            .iter()
-            .position(|pending| pending.id == id);
-        let Some(at) = at else {
-            let detail = format!("interaction {id} was settled in the meantime");
-            return Err(Problem::conflict("interaction-settled", detail));
-        };
-        let settled = settlement(how, option, by, clock::now());
-        let noted = self
-            .app
-            .ledgers()
-            .write(&self.ask.tenant, move |_, ledger| {
-                run::settle(ledger, id, &settled)
-            });
-        noted.await??;
-        let pending = self.interactions.remove(at);
-        let refused = pending
-            .refuses()
-            .is_some_and(|choice| Some(choice.id.as_str()) == option);
-        if let Some(call) = pending.call.as_deref().filter(|_| refused) {
-            self.scribe.refused(call);
-        }
-        pending.answer(option);
-        self.running.log.push(RunEvent::Answered {
-            id,
-            option: option.map(str::to_owned),
-            by: by.to_owned(),
-        });
-        Ok(())
-    }
-
-    /// Nobody answers any more.
-    async fn let_go(&mut self, how: &'static str) {
-        while let Some(pending) = self.interactions.first() {
-            let id = pending.id;
-            if self.answer(id, None, how, "siglum").await.is_err() {
-                self.interactions.remove(0).answer(None);
-            }
-        }
-    }
-
-    /// What nobody answered in time is refused.
-    async fn expire(&mut self) {
-        let most = self.app.runs().settings().answer;
-        let late = self
-            .interactions
-            .iter()
-            .find(|pending| pending.since.elapsed() > most);
-        if let Some(pending) = late {
-            let (id, option) = (
-                pending.id,
-                pending.refuses().map(|choice| choice.id.clone()),
-            );
-            if self
-                .answer(id, option.as_deref(), "expired", "siglum")
-                .await
-                .is_err()
-            {
-                self.let_go("lost").await;
             }
         }
     }
@@ -467,7 +372,7 @@ impl Drive {
     }
 
     /// Stores what was said since, and tells it.
-    async fn store(&mut self) {
+    pub(super) async fn store(&mut self) {
         self.tell_events();
         let observations = self.scribe.take_observations(clock::now());
         if observations.is_empty() || self.broken.is_some() {
@@ -517,7 +422,8 @@ impl Drive {
     }
 
     /// Gives back all that the run had; the last that is told is how it ended.
-    async fn leave(self, keep: bool, finished: Finished) {
+    async fn leave(mut self, keep: bool, finished: Finished) {
+        self.give_back(&finished).await;
         let Self {
             app,
             ask,
@@ -526,15 +432,13 @@ impl Drive {
             running,
             mut agent,
             scribe,
-            hold,
             ..
         } = self;
-        release(&app, &ask.tenant, hold).await;
         slot.clear();
         agent.cost_now(scribe.cost_now());
         if keep {
             let warm = app.runs().settings().warm;
-            slot.keep(agent, warm);
+            slot.keep(agent, running.turn(), warm);
         } else {
             drop(agent);
             let end = LaunchEnd::Completed;
@@ -547,6 +451,21 @@ impl Drive {
         app.metrics().run_ended(finished.status.as_str(), code);
         running.log.push(RunEvent::Finished(finished));
         drop(among_all);
+    }
+
+    /// Gives the lease back; whoever follows at another gateway is told the end with that.
+    async fn give_back(&mut self, finished: &Finished) {
+        let (tenant, hold) = (&self.ask.tenant, self.hold);
+        let Some(last) = self.last_events(finished) else {
+            return release(&self.app, tenant, hold).await;
+        };
+        let released = self.app.ledgers().write(tenant, move |here, ledger| {
+            active_run::release(here, ledger, hold, &last)
+        });
+        if !matches!(released.await, Ok(Ok(()))) {
+            warn_of_lease(hold);
+        }
+        drop_later(self.app.clone(), tenant.clone(), self.record.turn);
     }
 
     async fn commit(&mut self, ending: &Ending, now: Timestamp) -> Result<(), Problem> {

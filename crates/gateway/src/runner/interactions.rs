@@ -9,6 +9,7 @@ use siglum_ledger::{InteractionOption, InteractionRecord, Settlement};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::elsewhere;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::runs::agent::{cancelled, selected};
@@ -126,11 +127,10 @@ pub(crate) async fn answer(
 ) -> Result<(), Problem> {
     let record = find(app, tenant, session, interaction).await?;
     check(&record, option)?;
-    let gone = || {
-        let detail = format!("the run that asked {interaction} is not active on this gateway");
-        Problem::conflict("interaction-lost", detail)
+    let Some(active) = app.runs().active(tenant, session) else {
+        return elsewhere::answer(app, tenant, record, option, by).await;
     };
-    let active = app.runs().active(tenant, session).ok_or_else(gone)?;
+    let gone = || lost(interaction);
     let (reply, answer) = oneshot::channel();
     let control = Control::Answer {
         id: interaction,
@@ -140,6 +140,18 @@ pub(crate) async fn answer(
     };
     active.control.send(control).await.map_err(|_| gone())?;
     answer.await.map_err(|_| gone())?
+}
+
+/// The run that asked is gone.
+pub(super) fn lost(id: InteractionId) -> Problem {
+    let detail = format!("the run that asked {id} is not active");
+    Problem::conflict("interaction-lost", detail)
+}
+
+/// Somebody else was faster.
+pub(super) fn settled_before(id: InteractionId) -> Problem {
+    let detail = format!("interaction {id} was settled in the meantime");
+    Problem::conflict("interaction-settled", detail)
 }
 
 /// What an agent asked in this session.

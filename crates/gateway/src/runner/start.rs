@@ -1,35 +1,32 @@
 //! A run begins: its session, its place, its lease, its agent, its turn.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use siglum_domain::context::Keys;
 use siglum_domain::observation::Observation;
 use siglum_domain::trace::{SpanId, TraceId, TraceParent};
 use siglum_domain::{NativeId, SessionId, Tenant, TurnId};
+use siglum_engine::driven::active_run;
 use siglum_engine::driven::run::{self, Kept, RunRequest, RunSession, Wanted, Which};
 use siglum_engine::driven::turn::{self, Event, Hold, Holder, Leased, Opened, TurnError};
-use siglum_ledger::{Launch, LaunchEnd, RunEnd, RunRecord};
+use siglum_ledger::{Launch, LaunchEnd, RunRecord};
 use siglum_platform::clock::Ids;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
 use super::cancelling::unless_cancelled;
 use super::drive::Drive;
-use super::{committed_run, diverged, keys};
+use super::leasing::{self, Leasing, lose, release};
+use super::{committed_run, diverged, elsewhere, keys, stored_events};
 use crate::app::App;
-use crate::ledgers::seeing;
 use crate::problem::Problem;
 use crate::runs::agent::{Agent, AgentError, Opening};
 use crate::runs::plan::{self, Plan, Way};
 use crate::runs::scribe::Scribe;
 use crate::runs::{
-    Admitted, Ask, Control, IfBusy, Log, NameSource, Owned, Place, Resume, Running, Slot, Started,
-    Target, Under, key_reused, process,
+    Admitted, Ask, Control, IfBusy, Log, NameSource, Owned, Place, Resume, RunEvent, Running, Slot,
+    Started, Target, Under, key_reused, process,
 };
-
-/// For how long the lease of a session is taken, from each renewal on.
-pub(super) const TERM: Duration = Duration::from_secs(30);
 
 /// Begins a run. Gives it once its conversation has its name and its turn is open.
 ///
@@ -68,7 +65,9 @@ async fn admit(app: App, ask: Ask, plan: Plan) -> Result<Running, Problem> {
                 keys,
                 slot,
                 place: Arc::new(place),
+                driver: TurnId::mint(&Ids).to_string(),
                 native: None,
+                newest: None,
                 replay: None,
             };
             beginning.lease(controls).await
@@ -129,9 +128,13 @@ struct Beginning {
     keys: Option<Keys>,
     slot: Arc<Slot>,
     place: Arc<Place>,
+    /// What tells the holder of its lease from all others.
+    driver: String,
     /// The agent's own session that it goes on with.
     native: Option<NativeId>,
-    /// What the agent is told in the place of the messages alone, since its own session diverged.
+    /// The last turn that is in that one.
+    newest: Option<TurnId>,
+    /// What the agent is told in the place of the messages alone, since it begins another session of its own.
     replay: Option<Vec<String>>,
 }
 
@@ -141,21 +144,25 @@ impl Beginning {
     }
 
     /// Takes the lease; where the rest fails, it is given back.
-    async fn lease(self, controls: mpsc::Receiver<Control>) -> Result<Running, Problem> {
+    async fn lease(self, mut controls: mpsc::Receiver<Control>) -> Result<Running, Problem> {
         let (app, tenant, session) = (self.app.clone(), self.ask.tenant.clone(), self.session());
         let holder = Holder {
             name: "a run of siglum serve".to_owned(),
-            nonce: TurnId::mint(&Ids).to_string(),
+            nonce: self.driver.clone(),
             process: app.ledgers().is_file().then(siglum_platform::own).flatten(),
         };
-        let leased = app.ledgers().write(&tenant, move |here, ledger| {
-            turn::lease(&seeing(here), ledger, session, &holder, TERM)
-        });
-        let leased = leased.await??;
+        let leasing = leasing::take(&app, &self.ask, &self.request, &holder, &mut controls);
+        let leased = match leasing.await? {
+            Leasing::Mine(leased) => leased,
+            Leasing::Same(running) => return Ok(running),
+        };
+        if let Some(control) = self.slot.control() {
+            elsewhere::listen(&app, &tenant, session, &self.driver, control);
+        }
         let hold = leased.hold;
         // Whoever waits for the place must not come before the lease is given back.
         let place = Arc::clone(&self.place);
-        match self.under(leased, controls).await {
+        match self.under(*leased, controls).await {
             Ok(running) => Ok(running),
             Err(problem) => {
                 release(&app, &tenant, hold).await;
@@ -205,7 +212,7 @@ impl Beginning {
             return Ok(past);
         }
         self.go_on().await?;
-        let agent = match self.agent(&mut controls).await {
+        let agent = match self.an_agent(&mut controls).await? {
             Ok(agent) => agent,
             Err(error) => {
                 self.not_started().await;
@@ -226,18 +233,41 @@ impl Beginning {
             run::kept(ledger, session)
         });
         match kept.await?? {
-            Kept::Nothing => {}
-            Kept::Committed(native) => self.native = Some(native),
-            Kept::Diverged => {
-                let keys = match (&self.keys, &self.ask.under) {
-                    (Some(keys), _) | (None, Under::Keys(keys)) => Some(keys.clone()),
-                    (None, _) => None,
-                };
-                let before = diverged::committed(&self.app, &self.ask.tenant, keys).await?;
-                self.replay = Some(plan::blocks(&[before, self.ask.prompt.clone()].concat())?);
+            Kept::Nothing => Ok(()),
+            Kept::Committed(native, turn) => {
+                (self.native, self.newest) = (Some(native), Some(turn));
+                Ok(())
             }
+            Kept::Diverged => self.begin_anew().await,
         }
+    }
+
+    /// The agent begins another session of its own, and is told what is committed.
+    async fn begin_anew(&mut self) -> Result<(), Problem> {
+        let keys = match (&self.keys, &self.ask.under) {
+            (Some(keys), _) | (None, Under::Keys(keys)) => Some(keys.clone()),
+            (None, _) => None,
+        };
+        let before = diverged::committed(&self.app, &self.ask.tenant, keys).await?;
+        self.replay = Some(plan::blocks(&[before, self.ask.prompt.clone()].concat())?);
+        self.native = None;
         Ok(())
+    }
+
+    /// The agent with the native session that the run goes on with, or with another one: on a store that several gateways
+    /// serve, the files of that one may be where another gateway is.
+    async fn an_agent(
+        &mut self,
+        controls: &mut mpsc::Receiver<Control>,
+    ) -> Result<Result<Agent, AgentError>, Problem> {
+        match self.agent(controls).await {
+            Err(error) if error.code == "cannot-resume" && self.app.ledgers().is_shared() => {
+                self.not_started().await;
+                self.begin_anew().await?;
+                Ok(self.agent(controls).await)
+            }
+            agent => Ok(agent),
+        }
     }
 
     /// What the agent is told.
@@ -262,8 +292,10 @@ impl Beginning {
     async fn agent(&mut self, controls: &mut mpsc::Receiver<Control>) -> Result<Agent, AgentError> {
         let native = self.native.clone();
         let cwd = self.plan.cwd.to_string_lossy().into_owned();
-        if let Some(mut warm) = self.slot.warm() {
-            let has = native.is_some() && warm.native() == native.as_ref();
+        if let Some((turn, mut warm)) = self.slot.warm() {
+            // What was said at another gateway since, its process does not know.
+            let is_newest = self.newest == Some(turn);
+            let has = is_newest && native.is_some() && warm.native() == native.as_ref();
             if has && warm.lives() && !self.runs_once() {
                 let opening = self.opening(native.as_ref(), &cwd);
                 unless_cancelled(controls, warm.again(&opening)).await?;
@@ -440,14 +472,10 @@ impl Beginning {
             started_at: started.at,
             end: None,
         };
-        let noted = record.clone();
-        let noted = self
-            .app
-            .ledgers()
-            .write(&self.ask.tenant, move |_, ledger| run::note(ledger, &noted));
-        noted.await??;
+        let first = RunEvent::Started(started.clone());
+        self.note(&record, &first).await?;
         let log = Log::new();
-        log.push(crate::runs::RunEvent::Started(started.clone()));
+        log.push(first);
         let running = Running {
             started: Arc::new(started),
             agent: self.ask.agent.clone(),
@@ -472,11 +500,29 @@ impl Beginning {
             slot: self.slot,
             place: self.place,
             interactions: Vec::new(),
+            stored: 1,
             broken: None,
         };
         drive.app.metrics().run_started();
         tokio::spawn(drive.run().in_current_span());
         Ok(running)
+    }
+
+    /// Notes that the run goes on, for other gateways, too, where there may be some.
+    async fn note(&self, record: &RunRecord, first: &RunEvent) -> Result<(), Problem> {
+        let is_shared = self.app.ledgers().is_shared();
+        let row = stored_events::row(record, 1, std::slice::from_ref(first));
+        let (record, driver) = (record.clone(), self.driver.clone());
+        let noted = self
+            .app
+            .ledgers()
+            .write(&self.ask.tenant, move |_, ledger| {
+                match row.as_ref().filter(|_| is_shared) {
+                    Some(row) => active_run::begin(ledger, &driver, &record, row),
+                    None => run::note(ledger, &record),
+                }
+            });
+        Ok(noted.await??)
     }
 
     /// The process that was started is over, and told nothing.
@@ -525,40 +571,6 @@ pub(super) fn parent(ask: &Ask, started: &Started) -> TraceParent {
         trace: started.trace,
         span: SpanId::of_event(started.session, started.turn, "turn"),
         sampled: ask.traced.is_none_or(|parent| parent.sampled),
-    }
-}
-
-/// What a gateway that died left: questions that nobody waits for, and runs that did not end.
-fn lose(
-    ledger: &mut dyn siglum_ledger::Ledger,
-    session: SessionId,
-    now: siglum_domain::Timestamp,
-) -> Result<(), siglum_ledger::LedgerError> {
-    run::lose_interactions(ledger, session, now)?;
-    for left in run::unfinished(ledger, session)? {
-        let end = Some(RunEnd {
-            at: now,
-            status: "failed".to_owned(),
-            error: Some(
-                siglum_domain::redact::Redactor::shared().redact("the gateway of the run died"),
-            ),
-            committed: false,
-        });
-        run::note(ledger, &RunRecord { end, ..left })?;
-    }
-    Ok(())
-}
-
-/// Gives a lease back.
-pub(super) async fn release(app: &App, tenant: &Tenant, hold: Hold) {
-    let released = app.ledgers().write(tenant, move |here, ledger| {
-        turn::release(here, ledger, hold)
-    });
-    if !matches!(released.await, Ok(Ok(()))) {
-        tracing::warn!(
-            "the lease of session {} is not released and expires on its own",
-            hold.session
-        );
     }
 }
 

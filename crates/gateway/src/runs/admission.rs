@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use siglum_domain::{InteractionId, SessionId, Tenant, Timestamp, TurnKey};
+use siglum_domain::{InteractionId, SessionId, Tenant, Timestamp, TurnId, TurnKey};
 use siglum_platform::clock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
@@ -39,8 +39,16 @@ pub(crate) struct Slot {
 #[derive(Default)]
 struct State {
     placed: Option<Placed>,
-    warm: Option<(u64, Agent)>,
+    warm: Option<Parked>,
     parked: u64,
+}
+
+/// An agent that is kept for the next message.
+struct Parked {
+    number: u64,
+    /// The last turn that it knows.
+    turn: TurnId,
+    agent: Agent,
 }
 
 /// A run that has the place of its session.
@@ -157,11 +165,7 @@ impl Runs {
         session: SessionId,
         by: &str,
     ) -> Result<Option<Running>, Problem> {
-        let none = || {
-            Problem::not_found(format!(
-                "session {session} has no active run on this gateway"
-            ))
-        };
+        let none = || Problem::not_found(format!("session {session} has no active run"));
         let slot = self.slots().get(&(tenant.clone(), session)).cloned();
         let placed = slot.and_then(|slot| slot.placed()).ok_or_else(none)?;
         placed.cancel(by);
@@ -274,6 +278,11 @@ impl Slot {
         })
     }
 
+    /// What the run that has the place hears by.
+    pub(crate) fn control(&self) -> Option<mpsc::Sender<Control>> {
+        self.placed().map(|placed| placed.control)
+    }
+
     /// The run that has the place goes on.
     pub(crate) fn begun(&self, running: &Running) {
         if let Some(placed) = &mut self.state().placed {
@@ -317,22 +326,27 @@ impl Slot {
         Problem::conflict("session-busy", detail)
     }
 
-    /// The agent that was kept, if there is one.
-    pub(crate) fn warm(&self) -> Option<Agent> {
-        self.state().warm.take().map(|(_, agent)| agent)
+    /// The agent that was kept, if there is one, with the last turn that it knows.
+    pub(crate) fn warm(&self) -> Option<(TurnId, Agent)> {
+        let parked = self.state().warm.take()?;
+        Some((parked.turn, parked.agent))
     }
 
-    /// Keeps an agent for the next message, for a while.
-    pub(crate) fn keep(self: &Arc<Self>, agent: Agent, until: std::time::Duration) {
+    /// Keeps an agent that knows all up to this turn for the next message, for a while.
+    pub(crate) fn keep(self: &Arc<Self>, agent: Agent, turn: TurnId, until: std::time::Duration) {
         let mut state = self.state();
         state.parked += 1;
         let number = state.parked;
-        state.warm = Some((number, agent));
+        state.warm = Some(Parked {
+            number,
+            turn,
+            agent,
+        });
         drop(state);
         let slot = Arc::clone(self);
         tokio::spawn(async move {
             tokio::time::sleep(until).await;
-            let cold = slot.state().warm.take_if(|(parked, _)| *parked == number);
+            let cold = slot.state().warm.take_if(|parked| parked.number == number);
             drop(cold);
         });
     }

@@ -77,6 +77,36 @@ impl Log {
         self.grown.send_replace((last, more));
     }
 
+    /// The events that are kept behind this number, from 1, with the number of the first of them.
+    pub(crate) fn behind(&self, after: u64) -> (u64, Vec<Arc<RunEvent>>) {
+        let kept = self.kept();
+        let after = after.max(kept.cut + 1);
+        let place = usize::try_from(after - kept.cut).unwrap_or(usize::MAX);
+        let events = kept.events.iter().skip(place).cloned();
+        (after + 1, events.collect())
+    }
+
+    /// The number of the last event that is kept no more; 0: all are kept.
+    pub(crate) fn cut(&self) -> u64 {
+        match self.kept().cut {
+            0 => 0,
+            cut => cut + 1,
+        }
+    }
+
+    /// Of a run of another gateway: the events up to this number, but the first one, are kept nowhere any more.
+    pub(crate) fn skip(&self, last: u64) {
+        let mut kept = self.kept();
+        kept.events.truncate(1);
+        kept.bytes = kept.events.front().map_or(0, |event| size(event));
+        kept.cut = last.saturating_sub(1);
+    }
+
+    /// Of a run of another gateway: nothing more is told here, though the run may go on.
+    pub(crate) fn close(&self) {
+        self.grown.send_modify(|(_, more)| *more = false);
+    }
+
     /// Follows the events behind this number.
     pub(crate) fn follow(self: &Arc<Self>, after: u64) -> Events {
         self.kept().readers += 1;
@@ -201,6 +231,29 @@ mod tests {
         assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(all(log.follow(2)).await.len(), 1);
         assert_eq!(log.readers(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_is_behind_a_number_has_its_own_numbers() {
+        let log = Log::new();
+        ["a", "b", "c"]
+            .iter()
+            .for_each(|delta| log.push(text(delta)));
+        let counted = |(first, events): (u64, Vec<Arc<RunEvent>>)| (first, events.len());
+        assert_eq!(counted(log.behind(1)), (2, 2));
+        assert_eq!(counted(log.behind(3)), (4, 0));
+        // As one that begins to follow a run of another gateway late.
+        let late = Log::new();
+        late.push(text("a"));
+        late.skip(7);
+        late.push(text("h"));
+        assert_eq!((late.cut(), log.cut()), (7, 0));
+        assert_eq!(counted(late.behind(1)), (8, 1));
+        late.close();
+        let seen = all(late.follow(0)).await;
+        assert_eq!(seen[1], Next::Cut(6));
+        assert!(matches!(&seen[2], Next::Event(event) if event.number == 8));
+        assert_eq!(seen.len(), 3);
     }
 
     #[tokio::test]

@@ -438,6 +438,12 @@ impl Scribe {
         &self.last
     }
 
+    /// The message or the thought that is not whole yet.
+    pub(crate) fn growing(&self) -> Option<&str> {
+        let message = self.message.as_ref().map(|message| message.key.as_str());
+        message.or_else(|| self.thought.as_ref().map(|(id, _)| id.as_str()))
+    }
+
     /// Looks again at what waits. To be called now and then.
     pub(crate) fn start_silent_calls(&mut self) {
         for at in 0..self.calls.len() {

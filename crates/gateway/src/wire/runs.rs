@@ -31,8 +31,8 @@ pub(crate) struct RunIds {
     /// Context key: the state that the run sees.
     #[serde(skip_serializing_if = "Option::is_none")]
     context_key: Option<String>,
-    /// True if the agent's own session had more than the committed turns; the agent then started a new session and was
-    /// given the committed turns.
+    /// True if the agent's own session had more than the committed turns, or if the gateway did not find it on a store that
+    /// several gateways serve; the agent then started a new session and was given the committed turns.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     diverged: bool,
     #[schema(format = DateTime)]
@@ -313,7 +313,7 @@ const fn class_word(class: ToolClass) -> &'static str {
 pub(crate) struct CancelledRun {
     /// The session.
     pub(crate) session: String,
-    /// Ids of the run; absent while its agent is still starting.
+    /// Ids of the run; absent while its agent is still starting, or while a message waits here for a run of another gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) run: Option<RunIds>,
 }

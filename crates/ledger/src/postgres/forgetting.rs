@@ -91,6 +91,7 @@ impl Forgetting for Tx<'_> {
             "UPDATE pipeline_events SET text = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE runs SET error = NULL WHERE tenant = $1 AND session = $2",
             "UPDATE interactions SET title = '', options = '[]' WHERE tenant = $1 AND session = $2",
+            "DELETE FROM run_events WHERE tenant = $1 AND session = $2",
             "UPDATE ticks SET owed = NULL WHERE tenant = $1 AND session = $2",
             "DELETE FROM telemetry_inbox WHERE tenant = $1 AND session = $2",
             "DELETE FROM unassigned WHERE tenant = $1 AND session = $2",
@@ -112,6 +113,7 @@ impl Forgetting for Tx<'_> {
             &[
                 "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
                 "DELETE FROM erasures WHERE tenant = $1 AND session = $2",
+                "DELETE FROM run_events WHERE tenant = $1 AND session = $2",
             ],
             session,
         )?;

@@ -33,6 +33,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0018_identity.sql"),
     include_str!("../../migrations/postgres/0019_usage_quarters.sql"),
     include_str!("../../migrations/postgres/0020_shared_identity.sql"),
+    include_str!("../../migrations/postgres/0024_active_runs.sql"),
 ];
 
 /// The schema that this program writes.
@@ -56,7 +57,7 @@ const WAIT: Duration = Duration::from_secs(120);
 const TRIES: u32 = 20;
 
 /// The tables from which something is erased.
-const ERASED: [&str; 9] = [
+const ERASED: [&str; 10] = [
     "observations",
     "segments",
     "edits",
@@ -66,6 +67,7 @@ const ERASED: [&str; 9] = [
     "declines",
     "parked",
     "pipeline_events",
+    "run_events",
 ];
 
 type Result<T> = std::result::Result<T, LedgerError>;

@@ -77,6 +77,8 @@ pub(super) const STRIPPED: &[&str] = &[
     "DELETE FROM contexts WHERE tenant = $1 AND session = $2",
     "DELETE FROM runs WHERE tenant = $1 AND session = $2",
     "DELETE FROM interactions WHERE tenant = $1 AND session = $2",
+    "DELETE FROM active_runs WHERE tenant = $1 AND session = $2",
+    "DELETE FROM run_events WHERE tenant = $1 AND session = $2",
     "DELETE FROM segments WHERE tenant = $1 AND stream IN (SELECT stream FROM transcripts WHERE tenant = $1 AND session = $2)",
     "DELETE FROM documents WHERE tenant = $1 AND kind = 'session' AND document = replace($2::uuid::text, '-', '')",
     "DELETE FROM transcripts WHERE tenant = $1 AND session = $2",

@@ -1,18 +1,22 @@
 //! Runs in PostgreSQL.
 
 use postgres::Row;
-use siglum_domain::{InteractionId, NativeId, Redacted, SessionId, TurnId};
+use siglum_domain::{InteractionId, NativeId, Redacted, SessionId, Timestamp, TurnId};
 
-use super::columns::{Col, get, limit as most, opt, raw};
+use super::columns::{Col, count, get, int, limit as most, opt, raw};
 use super::tx::Tx;
 use crate::row::{from_json, json};
-use crate::{InteractionRecord, LedgerError, RunEnd, RunRecord, Runs, Settlement};
+use crate::{
+    ActiveRun, InteractionRecord, LedgerError, RunEnd, RunEvents, RunRecord, Runs, Settlement,
+};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
 const RUN: &str = "turn, session, key, native, route, context, by, started_at, ended_at, status, error, committed";
 const INTERACTION: &str =
     "id, session, turn, kind, title, call, options, raised_at, settled_at, how, option, by";
+const ACTIVE: &str = "session, driver, key, by, since, turn, cancelled_by";
+const EVENTS: &str = "turn, first, last, session, at, events";
 
 fn run_row(row: &Row) -> Result<RunRecord> {
     let end = match opt(row, 8)? {
@@ -57,6 +61,29 @@ fn interaction_row(row: &Row) -> Result<InteractionRecord> {
         options: from_json("options of an interaction", raw(row, 6)?)?,
         raised_at: get(row, 7)?,
         settled,
+    })
+}
+
+fn active_row(row: &Row) -> Result<ActiveRun> {
+    Ok(ActiveRun {
+        session: get(row, 0)?,
+        driver: raw(row, 1)?,
+        key: raw(row, 2)?,
+        by: raw(row, 3)?,
+        since: get(row, 4)?,
+        turn: opt(row, 5)?,
+        cancelled_by: raw(row, 6)?,
+    })
+}
+
+fn events_row(row: &Row) -> Result<RunEvents> {
+    Ok(RunEvents {
+        turn: get(row, 0)?,
+        first: count(row, 1)?,
+        last: count(row, 2)?,
+        session: get(row, 3)?,
+        at: get(row, 4)?,
+        events: raw(row, 5)?,
     })
 }
 
@@ -160,5 +187,90 @@ impl Runs for Tx<'_> {
             ],
         )?;
         Ok(values == 1)
+    }
+
+    fn put_active_run(&mut self, r: &ActiveRun) -> Result<()> {
+        let sql = format!(
+            "INSERT INTO active_runs (tenant, {ACTIVE}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
+             ON CONFLICT (tenant, session) DO UPDATE SET driver = excluded.driver, key = excluded.key, by = excluded.by, \
+             since = excluded.since, turn = excluded.turn, cancelled_by = excluded.cancelled_by"
+        );
+        self.run(
+            &sql,
+            &[
+                &Col(r.session),
+                &r.driver,
+                &r.key,
+                &r.by,
+                &Col(r.since),
+                &r.turn.map(Col),
+                &r.cancelled_by,
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn active_run(&mut self, session: SessionId) -> Result<Option<ActiveRun>> {
+        let sql = format!("SELECT {ACTIVE} FROM active_runs WHERE tenant = $1 AND session = $2");
+        self.row(&sql, &[&Col(session)], active_row)
+    }
+
+    fn begin_active_run(&mut self, session: SessionId, driver: &str, turn: TurnId) -> Result<()> {
+        let sql =
+            "UPDATE active_runs SET turn = $4 WHERE tenant = $1 AND session = $2 AND driver = $3";
+        self.run(sql, &[&Col(session), &driver, &Col(turn)])?;
+        Ok(())
+    }
+
+    fn cancel_active_run(&mut self, session: SessionId, driver: &str, by: &str) -> Result<bool> {
+        let sql = "UPDATE active_runs SET cancelled_by = coalesce(cancelled_by, $4) \
+             WHERE tenant = $1 AND session = $2 AND driver = $3";
+        Ok(self.run(sql, &[&Col(session), &driver, &by])? == 1)
+    }
+
+    fn put_run_events(&mut self, e: &RunEvents) -> Result<()> {
+        let sql = format!(
+            "INSERT INTO run_events (tenant, {EVENTS}) VALUES ($1, $2, $3, $4, $5, $6, $7) \
+             ON CONFLICT (tenant, turn, first) DO UPDATE SET last = excluded.last, session = excluded.session, \
+             at = excluded.at, events = excluded.events"
+        );
+        self.run(
+            &sql,
+            &[
+                &Col(e.turn),
+                &int(e.first),
+                &int(e.last),
+                &Col(e.session),
+                &Col(e.at),
+                &e.events,
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn run_events(&mut self, turn: TurnId, after: u64, limit: usize) -> Result<Vec<RunEvents>> {
+        let sql = format!(
+            "SELECT {EVENTS} FROM run_events WHERE tenant = $1 AND turn = $2 AND last > $3 ORDER BY first LIMIT $4"
+        );
+        self.rows(&sql, &[&Col(turn), &int(after), &most(limit)], events_row)
+    }
+
+    fn cut_run_events(&mut self, turn: TurnId, last: u64) -> Result<()> {
+        let sql =
+            "DELETE FROM run_events WHERE tenant = $1 AND turn = $2 AND first > 1 AND last <= $3";
+        self.run(sql, &[&Col(turn), &int(last)])?;
+        Ok(())
+    }
+
+    fn drop_run_events(&mut self, turn: TurnId) -> Result<()> {
+        let sql = "DELETE FROM run_events WHERE tenant = $1 AND turn = $2";
+        self.run(sql, &[&Col(turn)])?;
+        Ok(())
+    }
+
+    fn drop_old_run_events(&mut self, before: Timestamp) -> Result<()> {
+        let sql = "DELETE FROM run_events WHERE tenant = $1 AND at < $2";
+        self.run(sql, &[&Col(before)])?;
+        Ok(())
     }
 }

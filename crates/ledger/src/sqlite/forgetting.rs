@@ -89,6 +89,7 @@ impl Forgetting for Tx<'_> {
             "UPDATE pipeline_events SET text = NULL WHERE session = ?1",
             "UPDATE runs SET error = NULL WHERE session = ?1",
             "UPDATE interactions SET title = '', options = '[]' WHERE session = ?1",
+            "DELETE FROM run_events WHERE session = ?1",
             "UPDATE ticks SET owed = NULL WHERE session = ?1",
             "DELETE FROM telemetry_inbox WHERE session = ?1",
             "DELETE FROM unassigned WHERE session = ?1",
@@ -118,6 +119,7 @@ impl Forgetting for Tx<'_> {
         for sql in [
             "DELETE FROM summaries WHERE session = ?1",
             "DELETE FROM erasures WHERE session = ?1",
+            "DELETE FROM run_events WHERE session = ?1",
         ] {
             self.db.prepare_cached(sql)?.execute([&id])?;
         }

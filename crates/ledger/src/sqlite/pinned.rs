@@ -80,6 +80,8 @@ pub(super) const STRIPPED: &[(&str, &str)] = &[
     ("contexts", "session = ?1"),
     ("runs", "session = ?1"),
     ("interactions", "session = ?1"),
+    ("active_runs", "session = ?1"),
+    ("run_events", "session = ?1"),
     (
         "segments",
         "stream IN (SELECT stream FROM transcripts WHERE session = ?1)",

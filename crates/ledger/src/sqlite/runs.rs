@@ -1,18 +1,22 @@
 //! Runs in SQLite.
 
 use rusqlite::{OptionalExtension, Row, params};
-use siglum_domain::{InteractionId, NativeId, Redacted, SessionId, TurnId};
+use siglum_domain::{InteractionId, NativeId, Redacted, SessionId, Timestamp, TurnId};
 
-use super::columns::{Col, get, opt};
+use super::columns::{Col, count, get, int, opt};
 use super::open::Tx;
 use crate::row::{from_json, json};
-use crate::{InteractionRecord, LedgerError, RunEnd, RunRecord, Runs, Settlement};
+use crate::{
+    ActiveRun, InteractionRecord, LedgerError, RunEnd, RunEvents, RunRecord, Runs, Settlement,
+};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
 const RUN: &str = "turn, session, key, native, route, context, by, started_at, ended_at, status, error, committed";
 const INTERACTION: &str =
     "id, session, turn, kind, title, call, options, raised_at, settled_at, how, option, by";
+const ACTIVE: &str = "session, driver, key, by, since, turn, cancelled_by";
+const EVENTS: &str = "turn, first, last, session, at, events";
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
     let status: Option<String> = row.get(9)?;
@@ -63,6 +67,29 @@ fn interaction_row(row: &Row<'_>) -> rusqlite::Result<Result<InteractionRecord>>
             settled,
         }),
     )
+}
+
+fn active_row(row: &Row<'_>) -> rusqlite::Result<ActiveRun> {
+    Ok(ActiveRun {
+        session: get(row, 0)?,
+        driver: row.get(1)?,
+        key: row.get(2)?,
+        by: row.get(3)?,
+        since: get(row, 4)?,
+        turn: opt(row, 5)?,
+        cancelled_by: row.get(6)?,
+    })
+}
+
+fn events_row(row: &Row<'_>) -> rusqlite::Result<RunEvents> {
+    Ok(RunEvents {
+        turn: get(row, 0)?,
+        first: count(row, 1)?,
+        last: count(row, 2)?,
+        session: get(row, 3)?,
+        at: get(row, 4)?,
+        events: row.get(5)?,
+    })
 }
 
 impl Runs for Tx<'_> {
@@ -161,6 +188,83 @@ impl Runs for Tx<'_> {
         let is_settled = self.db.prepare_cached(sql)?.execute(values)? == 1;
         self.sum("interactions", "id = ?1", [Col(id)])?;
         Ok(is_settled)
+    }
+
+    fn put_active_run(&mut self, r: &ActiveRun) -> Result<()> {
+        let sql = format!(
+            "INSERT OR REPLACE INTO active_runs ({ACTIVE}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+        );
+        self.db.prepare_cached(&sql)?.execute(params![
+            Col(r.session),
+            r.driver,
+            r.key,
+            r.by,
+            Col(r.since),
+            r.turn.map(Col),
+            r.cancelled_by,
+        ])?;
+        Ok(())
+    }
+
+    fn active_run(&mut self, session: SessionId) -> Result<Option<ActiveRun>> {
+        let sql = format!("SELECT {ACTIVE} FROM active_runs WHERE session = ?1");
+        let mut query = self.db.prepare_cached(&sql)?;
+        Ok(query.query_row([Col(session)], active_row).optional()?)
+    }
+
+    fn begin_active_run(&mut self, session: SessionId, driver: &str, turn: TurnId) -> Result<()> {
+        let sql = "UPDATE active_runs SET turn = ?3 WHERE session = ?1 AND driver = ?2";
+        let values = params![Col(session), driver, Col(turn)];
+        self.db.prepare_cached(sql)?.execute(values)?;
+        Ok(())
+    }
+
+    fn cancel_active_run(&mut self, session: SessionId, driver: &str, by: &str) -> Result<bool> {
+        let sql = "UPDATE active_runs SET cancelled_by = coalesce(cancelled_by, ?3) WHERE session = ?1 AND driver = ?2";
+        let values = params![Col(session), driver, by];
+        Ok(self.db.prepare_cached(sql)?.execute(values)? == 1)
+    }
+
+    fn put_run_events(&mut self, e: &RunEvents) -> Result<()> {
+        let sql =
+            format!("INSERT OR REPLACE INTO run_events ({EVENTS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
+        self.db.prepare_cached(&sql)?.execute(params![
+            Col(e.turn),
+            int(e.first),
+            int(e.last),
+            Col(e.session),
+            Col(e.at),
+            e.events,
+        ])?;
+        Ok(())
+    }
+
+    fn run_events(&mut self, turn: TurnId, after: u64, limit: usize) -> Result<Vec<RunEvents>> {
+        let sql = format!(
+            "SELECT {EVENTS} FROM run_events WHERE turn = ?1 AND last > ?2 ORDER BY first LIMIT ?3"
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
+        let rows = query.query_map((Col(turn), int(after), most(limit)), events_row)?;
+        rows.map(|row| Ok(row?)).collect()
+    }
+
+    fn cut_run_events(&mut self, turn: TurnId, last: u64) -> Result<()> {
+        let sql = "DELETE FROM run_events WHERE turn = ?1 AND first > 1 AND last <= ?2";
+        let values = (Col(turn), int(last));
+        self.db.prepare_cached(sql)?.execute(values)?;
+        Ok(())
+    }
+
+    fn drop_run_events(&mut self, turn: TurnId) -> Result<()> {
+        let sql = "DELETE FROM run_events WHERE turn = ?1";
+        self.db.prepare_cached(sql)?.execute([Col(turn)])?;
+        Ok(())
+    }
+
+    fn drop_old_run_events(&mut self, before: Timestamp) -> Result<()> {
+        let sql = "DELETE FROM run_events WHERE at < ?1";
+        self.db.prepare_cached(sql)?.execute([Col(before)])?;
+        Ok(())
     }
 }
 

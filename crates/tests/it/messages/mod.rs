@@ -11,5 +11,5 @@ mod names;
 mod owners;
 pub(crate) mod played;
 mod refusals;
-mod streams;
+pub(crate) mod streams;
 mod traces;

@@ -58,7 +58,12 @@ pub(crate) fn text(result: &Value) -> &str {
 
 /// The events of a stream in our own form: names, ids and data.
 pub(crate) fn events(reply: &Reply) -> Vec<(String, Option<u64>, Value)> {
-    let blocks = reply.text.split("\n\n");
+    events_of(&reply.text)
+}
+
+/// The same of a text.
+pub(crate) fn events_of(text: &str) -> Vec<(String, Option<u64>, Value)> {
+    let blocks = text.split("\n\n");
     let event = |block: &str| {
         let of = |name: &str| {
             let found = block.lines().find_map(|line| line.strip_prefix(name));

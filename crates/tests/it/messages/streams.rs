@@ -12,7 +12,7 @@ use crate::gateway::server::{Gateway, each_store};
 use crate::harness::until;
 
 /// Sends messages while something else is done.
-fn meanwhile<T>(client: &Client, body: &Value, act: impl FnOnce() -> T) -> (Value, T) {
+pub(crate) fn meanwhile<T>(client: &Client, body: &Value, act: impl FnOnce() -> T) -> (Value, T) {
     std::thread::scope(|scope| {
         let sent = scope.spawn(|| client.post("/v1/messages", body).is(200));
         let done = act();
@@ -21,7 +21,7 @@ fn meanwhile<T>(client: &Client, body: &Value, act: impl FnOnce() -> T) -> (Valu
 }
 
 /// Waits for what the agent of a conversation asks.
-fn open_interaction(client: &Client, conversation: &str) -> Value {
+pub(crate) fn open_interaction(client: &Client, conversation: &str) -> Value {
     let path = format!("/v1/sessions/{conversation}/interactions?state=open");
     let mut found = Value::Null;
     until("the agent asks", || {
@@ -33,7 +33,7 @@ fn open_interaction(client: &Client, conversation: &str) -> Value {
     found
 }
 
-fn runs(client: &Client, conversation: &str) -> bool {
+pub(crate) fn runs(client: &Client, conversation: &str) -> bool {
     let path = format!("/v1/sessions/{conversation}/messages");
     client.get(&path).is(200)["running"].is_string()
 }
@@ -178,7 +178,7 @@ fn a_run_is_cancelled_and_what_it_did_is_kept() {
 }
 
 /// The processes of the played agent that were asked to begin.
-fn begun(log: &Path) -> Vec<u64> {
+pub(crate) fn begun(log: &Path) -> Vec<u64> {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let messages = text.lines().map(serde_json::from_str::<Value>);
     let messages = messages.map_while(Result::ok);

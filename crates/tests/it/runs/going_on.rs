@@ -9,7 +9,7 @@ use crate::harness::until;
 use crate::messages::played::{arguments, lines, send, text, to};
 
 /// A gateway whose agent keeps its native sessions, and writes down what it is told.
-fn serve(store: &Store, more: &[(&str, &str)]) -> Gateway {
+pub(super) fn serve(store: &Store, more: &[(&str, &str)]) -> Gateway {
     serve_with(store, &[], more)
 }
 
@@ -28,7 +28,7 @@ fn serve_with(store: &Store, own: &[&str], more: &[(&str, &str)]) -> Gateway {
     Gateway::with(store, &arguments, &variables)
 }
 
-fn messages_to_agent(store: &Store, method: &str) -> Vec<Value> {
+pub(super) fn messages_to_agent(store: &Store, method: &str) -> Vec<Value> {
     let log = std::fs::read_to_string(store.world.root.join("acp.log")).unwrap_or_default();
     let lines = log
         .lines()
@@ -38,7 +38,7 @@ fn messages_to_agent(store: &Store, method: &str) -> Vec<Value> {
         .collect()
 }
 
-fn resumed(script: &str) -> Value {
+pub(super) fn resumed(script: &str) -> Value {
     let mut body = to(&json!("S1"), script);
     body["resume"] = json!(true);
     body

@@ -5,3 +5,4 @@ mod going_on;
 mod headless;
 mod hooks;
 mod processes;
+mod replicas;

@@ -29,7 +29,7 @@ impl Holder {
     }
 
     /// The holder of a lease; one that another version wrote is only its text.
-    pub(super) fn read(stored: &str) -> Self {
+    pub(crate) fn read(stored: &str) -> Self {
         serde_json::from_str(stored).unwrap_or_else(|_| Self {
             name: stored.to_owned(),
             nonce: String::new(),

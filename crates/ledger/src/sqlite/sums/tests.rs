@@ -28,6 +28,7 @@ const WITHOUT: &[&str] = &[
     "usage_quarters",
     "usages",
     // How far something is, and queues.
+    "active_runs",
     "context_gaps",
     "context_runs",
     "cursors",
@@ -46,6 +47,7 @@ const WITHOUT: &[&str] = &[
     "replica_stamps",
     "requests",
     "routes",
+    "run_events",
     "tallies",
     "telemetry_counts",
     "telemetry_inbox",
