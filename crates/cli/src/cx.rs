@@ -10,7 +10,7 @@ use siglum_engine::{EngineError, Here, World, settle, worker};
 use siglum_gitstore::hooks::HookSite;
 use siglum_gitstore::{Git, ObjectStore, Repo, discover, without_checkout};
 use siglum_ledger::sqlite::Open;
-use siglum_ledger::{Ledger as _, RepositoryRecord, Spool, SqliteLedger, read};
+use siglum_ledger::{Ledger, RepositoryRecord, Spool, SqliteLedger, read};
 
 use crate::clock::{self, Ids};
 use crate::config::Config;
@@ -94,7 +94,7 @@ impl Cx {
         Ok((ledger, repository))
     }
 
-    fn settle(&self, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
+    fn settle(&self, ledger: &mut dyn Ledger) -> Result<(), CommandError> {
         let world = self.world()?;
         let repo = self.find_repo();
         let mut spools = vec![self.home.spool()];
@@ -119,7 +119,7 @@ impl Cx {
     /// repository was. What git cannot read is as it was before.
     pub fn recognise(
         &self,
-        ledger: &mut SqliteLedger,
+        ledger: &mut dyn Ledger,
         repo: &Repo,
     ) -> Result<Recognised, CommandError> {
         let spools = [self.home.spool(), repository_spool(&repo.siglum_dir())];
@@ -141,7 +141,7 @@ impl Cx {
     pub fn find_lost_launches(
         &self,
         world: &World<'_>,
-        ledger: &mut SqliteLedger,
+        ledger: &mut dyn Ledger,
     ) -> Result<(), CommandError> {
         let open = claim::open_launches(&self.home);
         if !open.is_empty() {
@@ -154,7 +154,7 @@ impl Cx {
 
     fn forget_copies(
         &self,
-        ledger: &mut SqliteLedger,
+        ledger: &mut dyn Ledger,
         over: &[SessionId],
     ) -> Result<(), CommandError> {
         let places = read(ledger, |tx| {
@@ -182,7 +182,7 @@ impl Cx {
     }
 
     /// All spools: that of the home, and those of repositories that are here.
-    pub fn all_spools(&self, ledger: &mut SqliteLedger) -> Result<Vec<Spool>, CommandError> {
+    pub fn all_spools(&self, ledger: &mut dyn Ledger) -> Result<Vec<Spool>, CommandError> {
         let repositories = read(ledger, |tx| tx.repositories())?;
         let here = repositories.iter().filter(|r| r.is_here());
         let of = |r: &RepositoryRecord| repository_spool(&Path::new(&r.common_dir).join("siglum"));

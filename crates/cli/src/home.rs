@@ -80,6 +80,11 @@ impl Home {
         self.dir.join("objects")
     }
 
+    /// The versions of edited files that belong to a server's store: there are never any.
+    pub fn no_objects(&self) -> PathBuf {
+        self.dir.join("server-objects")
+    }
+
     /// Where deliveries wait.
     pub fn spool(&self) -> Spool {
         Spool::at(&self.dir.join("spool"))

@@ -9,14 +9,12 @@ use siglum_domain::{RepositoryId, Timestamp};
 use siglum_engine::identity::repositories;
 use siglum_gitstore::{Repo, discover};
 use siglum_ledger::{
-    Durability, Ledger, LedgerError, Projection, Reach, RepositoryRecord, SqliteLedger,
-    Transaction, read, write,
+    Durability, Ledger, LedgerError, Projection, Reach, RepositoryRecord, Transaction, read, write,
 };
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::time;
-use crate::ui;
+use crate::{store, time, ui};
 
 /// How many repositories are named in a line.
 const NAMED: usize = 5;
@@ -25,7 +23,7 @@ const NAMED: usize = 5;
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct Where {
     /// Only this repository: a path inside it, its id, or its remote, such as `github.com/o/r`; default: the repository of
-    /// the current directory
+    /// the current directory, or all of a store on a server
     #[arg(long, value_name = "PATH|ID|REMOTE", conflicts_with = "all")]
     pub repository: Option<String>,
     /// Include all repositories
@@ -57,15 +55,20 @@ impl Where {
         }
     }
 
+    /// Whether all repositories are included: because it is said, or because a server knows no directory of this machine.
+    pub fn is_everywhere(&self) -> bool {
+        self.all || (self.repository.is_none() && store::is_server())
+    }
+
     /// The repositories, if they are not all, with their clones; `here` is that of the current directory.
     pub fn listed(
         &self,
         cx: &Cx,
-        ledger: &mut SqliteLedger,
+        ledger: &mut dyn Ledger,
         here: Option<RepositoryRecord>,
     ) -> Result<Vec<RepositoryId>, CommandError> {
         let named = match &self.repository {
-            _ if self.all => return Ok(Vec::new()),
+            _ if self.is_everywhere() => return Ok(Vec::new()),
             Some(text) => matching(cx, ledger, text)?,
             None => {
                 let here = cx.recorded(here);
@@ -83,12 +86,12 @@ impl Where {
 /// The repositories that a filter names: by a path, an id, or a remote, which several may have.
 fn matching(
     cx: &Cx,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     text: &str,
 ) -> Result<Vec<RepositoryId>, CommandError> {
     let id = text.parse::<RepositoryId>();
     let path = cx.dir.join(text);
-    if id.is_err() && path.exists() {
+    if id.is_err() && path.exists() && !store::is_server() {
         return at(cx, ledger, &path, text).map(|id| vec![id]);
     }
     let found = read(ledger, |tx| repositories::named(tx, text))?;
@@ -100,7 +103,7 @@ fn matching(
 }
 
 /// That a name is nobody's, with the names that there are.
-fn no_repository(ledger: &mut SqliteLedger, text: &str) -> Result<CommandError, CommandError> {
+fn no_repository(ledger: &mut dyn Ledger, text: &str) -> Result<CommandError, CommandError> {
     let all = read(ledger, repositories::known)?;
     let remotes = all.iter().filter_map(|r| r.identity.hosted_remote());
     let remotes: BTreeSet<String> = remotes.map(|r| ui::one_line(r, 200)).collect();
@@ -122,7 +125,7 @@ fn no_repository(ledger: &mut SqliteLedger, text: &str) -> Result<CommandError, 
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct ScopeArgs {
     /// Send sessions of this repository: a path inside it, or its id; repeatable; default: the repository of the
-    /// current directory
+    /// current directory. Of a store on a server: its id, or its remote
     #[arg(long, value_name = "PATH|ID")]
     repository: Vec<String>,
     /// Send sessions of all repositories in which Siglum is on now, and sessions without a repository
@@ -155,7 +158,7 @@ impl ScopeArgs {
     pub fn resolve(
         &self,
         cx: &Cx,
-        ledger: &mut SqliteLedger,
+        ledger: &mut dyn Ledger,
         before: Option<&Scope>,
         kinds: KindsArg,
     ) -> Result<Scope, CommandError> {
@@ -165,7 +168,7 @@ impl ScopeArgs {
             scope.no_repository = true;
         } else if !self.repository.is_empty() {
             scope.no_repository = false;
-            scope.repositories = named(cx, ledger, &self.repository)?;
+            scope.repositories = scoped(cx, ledger, &self.repository)?.into_iter().collect();
         } else if before.is_none() {
             scope.repositories = std::iter::once(current(cx, ledger)?).collect();
         }
@@ -178,21 +181,37 @@ impl ScopeArgs {
 /// The repositories of these paths and ids.
 pub fn named<C: FromIterator<RepositoryId>>(
     cx: &Cx,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     texts: &[String],
 ) -> Result<C, CommandError> {
     let ids = texts.iter().map(|text| one_named(cx, ledger, text));
     ids.collect()
 }
 
-fn one_named(cx: &Cx, ledger: &mut SqliteLedger, text: &str) -> Result<RepositoryId, CommandError> {
+/// The repositories that a scope names. Those of a server have ids and remotes, and no path on this machine.
+pub fn scoped(
+    cx: &Cx,
+    ledger: &mut dyn Ledger,
+    texts: &[String],
+) -> Result<Vec<RepositoryId>, CommandError> {
+    if !store::is_server() {
+        return named(cx, ledger, texts);
+    }
+    let mut ids = Vec::new();
+    for text in texts {
+        ids.extend(matching(cx, ledger, text)?);
+    }
+    Ok(ids)
+}
+
+fn one_named(cx: &Cx, ledger: &mut dyn Ledger, text: &str) -> Result<RepositoryId, CommandError> {
     match text.parse::<RepositoryId>() {
         Ok(id) => known(ledger, id),
         Err(_) => at(cx, ledger, &cx.dir.join(text), text),
     }
 }
 
-fn known(ledger: &mut SqliteLedger, id: RepositoryId) -> Result<RepositoryId, CommandError> {
+fn known(ledger: &mut dyn Ledger, id: RepositoryId) -> Result<RepositoryId, CommandError> {
     let all = read(ledger, |tx| tx.repositories())?;
     match all.iter().any(|r| r.id == id) {
         true => Ok(id),
@@ -202,7 +221,7 @@ fn known(ledger: &mut SqliteLedger, id: RepositoryId) -> Result<RepositoryId, Co
 
 fn at(
     cx: &Cx,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     dir: &Path,
     shown: &str,
 ) -> Result<RepositoryId, CommandError> {
@@ -220,13 +239,17 @@ fn at(
 }
 
 /// The repository of a checkout, if Siglum was ever switched on in it.
-fn recorded(ledger: &mut SqliteLedger, repo: &Repo) -> Result<Option<RepositoryId>, CommandError> {
+fn recorded(ledger: &mut dyn Ledger, repo: &Repo) -> Result<Option<RepositoryId>, CommandError> {
     let known = read(ledger, |tx| tx.repository(&repo.place.common_dir))?;
     Ok(known.map(|r| r.id))
 }
 
 /// The repository that we stand in, which is the scope where none is named.
-fn current(cx: &Cx, ledger: &mut SqliteLedger) -> Result<RepositoryId, CommandError> {
+fn current(cx: &Cx, ledger: &mut dyn Ledger) -> Result<RepositoryId, CommandError> {
+    if store::is_server() {
+        return Err(CommandError::usage("a store on a server needs a scope")
+            .hint("Name repositories with `--repository ID`, or pass `--all-repositories`."));
+    }
     let id = match cx.find_repo() {
         Some(repo) => {
             cx.recognise(ledger, &repo)?;
@@ -242,8 +265,11 @@ fn current(cx: &Cx, ledger: &mut SqliteLedger) -> Result<RepositoryId, CommandEr
     })
 }
 
-/// The repositories that Siglum is switched on in now, and those that programs elsewhere named.
+/// The repositories that Siglum is switched on in now, and those that programs elsewhere named; of a server, all.
 fn switched_on(ledger: &mut dyn Ledger) -> Result<Vec<RepositoryRecord>, CommandError> {
+    if store::is_server() {
+        return Ok(read(ledger, repositories::known)?);
+    }
     let mut all = read(ledger, |tx| tx.repositories())?;
     all.retain(|r| !r.is_here() || Path::new(&r.common_dir).join("siglum").is_dir());
     Ok(all)

@@ -1,9 +1,11 @@
 //! Which store operators look after: this home's ledger, or a tenant's part of a PostgreSQL store.
 
-use siglum_domain::Tenant;
 use siglum_domain::access::{DEFAULT_TENANT, Secret};
+use siglum_domain::{LedgerId, Tenant};
+use siglum_engine::World;
+use siglum_gitstore::ObjectStore;
 use siglum_ledger::sqlite::Open;
-use siglum_ledger::{Ledger, LedgerError, SqliteLedger};
+use siglum_ledger::{Ledger, LedgerError, RepositoryRecord, SqliteLedger};
 
 use crate::clock;
 use crate::cx::Cx;
@@ -39,23 +41,72 @@ pub fn tenant() -> Result<Tenant, CommandError> {
     Tenant::new(name).map_err(|e| CommandError::usage(format!("{TENANT}: {}", e.rule)))
 }
 
-/// Refuses a command that knows only this machine's own ledger where a server is named.
-pub fn refuse_server(command: &str) -> Result<(), CommandError> {
+/// Refuses a command that knows only this machine's own ledger where a server is named. `way` says what there is instead.
+pub fn refuse_server(command: &str, way: &str) -> Result<(), CommandError> {
     if address()?.is_none() {
         return Ok(());
     }
     let what = "works on this machine's own ledger";
     let hint = format!("Unset it for this command: `env -u {STORE} siglum {command}`.");
     let error = format!("`siglum {command}` {what}, and {STORE} names a server");
-    Err(CommandError::usage(error).hint(hint))
+    Err(CommandError::usage(error).hint(way).hint(hint))
 }
 
 /// Opens the store. On a server the tenant must have a ledger: a mistyped name is no new tenant.
 pub fn open(cx: &Cx) -> Result<Box<dyn Ledger>, CommandError> {
+    Ok(settled(cx)?.0)
+}
+
+/// The same, and the repository that we stand in, if it is known there. A server knows no directory of this machine.
+pub fn settled(cx: &Cx) -> Result<(Box<dyn Ledger>, Option<RepositoryRecord>), CommandError> {
     match address()? {
-        None => Ok(Box::new(cx.settled()?.0)),
+        None => {
+            let (ledger, here) = cx.settled()?;
+            Ok((Box::new(ledger), here))
+        }
+        Some(address) => Ok((existing(address, tenant()?)?, None)),
+    }
+}
+
+/// The same as it is, with what waits beside it. Refuses where there is none: looking begins no ledger.
+pub fn open_unsettled(cx: &Cx) -> Result<Box<dyn Ledger>, CommandError> {
+    match address()? {
+        None if !cx.has_ledger() => Err(CommandError::not_found("no ledger exists yet")
+            .hint("Run `siglum init` in a repository to create it.")),
+        None => Ok(Box::new(cx.open_ledger()?)),
         Some(address) => existing(address, tenant()?),
     }
+}
+
+/// The world as this process sees it, for work on the store. A server has no file versions: those here are the own
+/// ledger's, and nothing that is done there may touch them.
+pub fn world(cx: &Cx) -> Result<World<'static>, CommandError> {
+    let world = cx.world()?;
+    if !is_server() {
+        return Ok(world);
+    }
+    let objects = ObjectStore::open(cx.home.no_objects())?;
+    Ok(World { objects, ..world })
+}
+
+/// Has done what was put off: by the worker here. The gateways of a server look by themselves.
+pub fn start_worker(cx: &Cx) {
+    if !is_server() {
+        cx.home.start_worker();
+    }
+}
+
+/// What the secrets of a projection of the store are kept under.
+pub fn secret_name(ledger: &dyn Ledger, projection: &str) -> String {
+    match is_server() {
+        true => secret_name_on_server(ledger.id(), projection),
+        false => projection.to_owned(),
+    }
+}
+
+/// The same of a server's store: tenants give names that others have, too, and none gets the secrets of another one.
+pub fn secret_name_on_server(ledger: LedgerId, projection: &str) -> String {
+    format!("{projection}@{ledger}")
 }
 
 /// Opens the store for what a tenant may begin with; one that has no ledger on the server gets one.
@@ -102,10 +153,9 @@ fn no_tenant(tenant: &Tenant) -> CommandError {
 
 #[cfg(feature = "postgres")]
 fn begun(address: String, tenant: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
-    use siglum_domain::LedgerId;
     use siglum_ledger::{PostgresLedger, PostgresSettings};
 
-    use crate::clock::{self, Ids};
+    use crate::clock::Ids;
 
     let how = Open::Command {
         id: LedgerId::mint(&Ids),
@@ -174,11 +224,16 @@ fn look_at_server(_: String) -> Result<(u32, Result<(), LedgerError>), CommandEr
     Err(without_server())
 }
 
+/// The only tenant of a file.
+pub fn default_tenant() -> Tenant {
+    Tenant::new(DEFAULT_TENANT).expect("because it keeps to the grammar")
+}
+
 /// A new secret for the tenant of the store.
 pub fn new_secret() -> Result<Secret, CommandError> {
     let tenant = match address()? {
         Some(_) => tenant()?,
-        None => Tenant::new(DEFAULT_TENANT).expect("because it keeps to the grammar"),
+        None => default_tenant(),
     };
     Ok(Secret::mint(&tenant, &clock::secret()))
 }

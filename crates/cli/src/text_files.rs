@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use siglum_ledger::{RepositoryRecord, Spool, SqliteLedger, read};
+use siglum_ledger::{Ledger, RepositoryRecord, Spool, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -19,7 +19,7 @@ pub struct TextFiles {
 
 impl TextFiles {
     /// Finds the places. The repository that we stand in is one of them, whether it is known or not.
-    pub fn find(cx: &Cx, ledger: &mut SqliteLedger) -> Result<Self, CommandError> {
+    pub fn find(cx: &Cx, ledger: &mut dyn Ledger) -> Result<Self, CommandError> {
         let mut siglum_dirs = siglum_dirs(&read(ledger, |tx| tx.repositories())?);
         siglum_dirs.extend(cx.find_repo().map(|repo| repo.siglum_dir()));
         siglum_dirs.sort();

@@ -160,6 +160,15 @@ pub fn hear(
     })
 }
 
+/// Settles the turns whose drivers are gone: for a store that no worker looks after. Gives how many were settled or newly
+/// held.
+///
+/// # Errors
+/// Those of the ledger. One session that is driven, or damaged, holds up no other.
+pub fn settle_turns(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<usize, LedgerError> {
+    turn::recover_all(here, ledger)
+}
+
 /// Moves deliveries from the spools into the ledger. One that cannot be read, or that the ledger refuses, is set aside.
 ///
 /// # Errors

@@ -51,6 +51,6 @@ pub use openapi::document;
 pub use proxies::{Network, NotANetwork};
 pub use serve_error::ServeError;
 pub use settings::{
-    Configured, Handed, Handing, HeartbeatSettings, Limits, Over, RunAgent, RunSettings, Settings,
-    Store, Written,
+    Configured, Handed, Handing, HeartbeatSettings, Limits, Over, Projecting, RunAgent,
+    RunSettings, Settings, Store, Written,
 };

@@ -24,8 +24,7 @@ use crate::heartbeats;
 use crate::ledgers::{Ledgers, Unavailable};
 use crate::router::router;
 use crate::serve_error::ServeError;
-use crate::settings::Settings;
-use crate::settings::Store;
+use crate::settings::{Projecting, Settings, Store};
 use crate::undecided;
 
 /// How long to wait after the system had no room for a connection.
@@ -34,6 +33,8 @@ const NO_ROOM: Duration = Duration::from_millis(50);
 const TIDY: Duration = Duration::from_secs(15);
 /// How often it is looked which sessions grew, in a store that no worker looks after.
 const FOLD: Duration = Duration::from_secs(1);
+/// How often it is looked which tenants have projections.
+const PROJECT: Duration = Duration::from_secs(1);
 /// Batches of telemetry that are joined in one go.
 const BATCHES: usize = 8;
 /// Sessions that are folded in one go.
@@ -79,6 +80,9 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         }
         if !matches!(settings.store, Store::File(..)) {
             tokio::spawn(fold(app.clone()));
+            if let Some(projecting) = &settings.projecting {
+                tokio::spawn(project(app.clone(), projecting.clone()));
+            }
         }
         if let Some(decision) = settings.held {
             tokio::spawn(undecided::settle(app.clone(), decision));
@@ -227,6 +231,24 @@ async fn tidy(app: App) {
                 _ => tracing::warn!("cannot delete expired data"),
             }
         }
+        // Of a file, its worker does.
+        if !app.ledgers().is_file() {
+            settle_turns(&app).await;
+        }
+    }
+}
+
+/// Settles the turns whose drivers let their leases run out.
+async fn settle_turns(app: &App) {
+    for tenant in app.ledgers().driving().await {
+        match app.ledgers().write(&tenant, worker::settle_turns).await {
+            Ok(Ok(0)) => {}
+            Ok(Ok(settled)) => {
+                app.sealed();
+                tracing::info!("settled {settled} turns that nobody drives any more");
+            }
+            _ => tracing::warn!("cannot settle the turns that nobody drives any more"),
+        }
     }
 }
 
@@ -239,7 +261,10 @@ async fn fold(app: App) {
             () = tokio::time::sleep(FOLD) => {}
             _ = stopping.changed() => return,
         }
-        for tenant in app.remembered().tenants() {
+        let mut tenants = app.remembered().tenants();
+        // Whoever took it may have died with it.
+        tenants.extend(app.ledgers().hearing().await);
+        for tenant in tenants {
             let folded = app.ledgers().write(&tenant, |here, ledger| {
                 worker::fold_silent(here, ledger, FOLDS)
             });
@@ -250,6 +275,18 @@ async fn fold(app: App) {
             if let Err(error) = hear(&app, &tenant, run).await {
                 tracing::warn!("cannot join telemetry to sessions: {error}");
             }
+        }
+    }
+}
+
+/// Tells who has projections, for as long as the gateway runs.
+async fn project(app: App, projecting: Projecting) {
+    let mut stopping = app.stopping();
+    loop {
+        (projecting.0)(app.ledgers().projecting().await);
+        tokio::select! {
+            () = tokio::time::sleep(PROJECT) => {}
+            _ = stopping.changed() => return,
         }
     }
 }

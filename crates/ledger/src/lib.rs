@@ -61,6 +61,7 @@ pub use pipelines::{NewPipelineEvent, PipelineRecord, Pipelines};
 #[cfg(feature = "postgres")]
 pub use postgres::{
     ConnectionLimit, PostgresConnection, PostgresHints, PostgresLedger, PostgresSettings,
+    SharedLedger,
 };
 pub use projections::{Delivery, Lag, Projection, Projections, Reach};
 pub use queue::Queue;

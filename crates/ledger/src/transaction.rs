@@ -94,6 +94,52 @@ pub trait Ledger {
     fn check(&mut self) -> Result<Vec<String>, LedgerError>;
 }
 
+/// A store of any kind is one as well where it is in a box.
+impl<L: Ledger + ?Sized> Ledger for Box<L> {
+    fn id(&self) -> LedgerId {
+        (**self).id()
+    }
+
+    fn key(&self) -> [u8; 32] {
+        (**self).key()
+    }
+
+    fn read(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        (**self).read(work)
+    }
+
+    fn write(
+        &mut self,
+        durability: Durability,
+        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        (**self).write(durability, work)
+    }
+
+    fn maintain(&mut self) -> Result<(), LedgerError> {
+        (**self).maintain()
+    }
+
+    fn maintain_at_work(&mut self) -> Result<(), LedgerError> {
+        (**self).maintain_at_work()
+    }
+
+    fn announce(&mut self) {
+        (**self).announce();
+    }
+
+    fn scrub(&mut self) -> Result<(), LedgerError> {
+        (**self).scrub()
+    }
+
+    fn check(&mut self) -> Result<Vec<String>, LedgerError> {
+        (**self).check()
+    }
+}
+
 /// [`Ledger::read`] with a result.
 ///
 /// # Errors

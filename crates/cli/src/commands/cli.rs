@@ -114,13 +114,23 @@ enum Command {
 enum WorksOn {
     /// The one that SIGLUM_STORE names, else this machine's own ledger.
     NamedStore,
-    /// This machine's own ledger alone. The word is the command's.
-    OwnLedger(&'static str),
+    /// This machine's own ledger alone. The word is the command's; the sentence says what there is for a server.
+    OwnLedger(&'static str, &'static str),
     /// This machine and what its hooks record, which SIGLUM_STORE changes nothing of.
     Machine,
     /// No store at all.
     Nothing,
 }
+
+/// What there is for a server instead of a command that knows the own ledger alone.
+const COMMITS: &str = "The gateway of a store answers for commits: name it in SIGLUM_GATEWAY.";
+const RUNS: &str = "The gateway of a store takes the session: pass `--gateway URL`.";
+const STATUS: &str = "Run `siglum doctor` to check the store.";
+const SYNC: &str =
+    "A machine sends its sessions to the gateway of a store: run `siglum sync` there.";
+const BACKUPS: &str = "Use the backups of the database, such as `pg_dump`.";
+#[cfg(feature = "gateway")]
+const MCP: &str = "Programs ask about a store over the HTTP API of its gateway.";
 
 impl Command {
     /// Which store it works on. A new command has to say it here: one that took the own ledger for the named store would
@@ -140,33 +150,32 @@ impl Command {
             Self::Init(_) | Self::Uninstall(_) => WorksOn::Machine,
             // Hooks start it for what they left, whatever the environment of an agent or of git names.
             Self::Worker(_) => WorksOn::Machine,
-            Self::Run(_) => WorksOn::OwnLedger("run"),
-            Self::Why(_) => WorksOn::OwnLedger("why"),
-            Self::Log(_) => WorksOn::OwnLedger("log"),
-            Self::Check(_) => WorksOn::OwnLedger("check"),
-            Self::Show(_) => WorksOn::OwnLedger("show"),
-            Self::Search(_) => WorksOn::OwnLedger("search"),
-            Self::Cost(_) => WorksOn::OwnLedger("cost"),
-            Self::Status(_) => WorksOn::OwnLedger("status"),
+            // What these show, erase and check is in the store, whoever put it there.
+            Self::Show(_)
+            | Self::Search(_)
+            | Self::Cost(_)
+            | Self::Session(_)
+            | Self::Checkpoint(_)
+            | Self::Link(_)
+            | Self::Projection(_)
+            | Self::Otel(_)
+            | Self::Rebuild(_)
+            | Self::Forget(_)
+            | Self::Doctor(_)
+            | Self::Verify(_) => WorksOn::NamedStore,
+            Self::Run(_) => WorksOn::OwnLedger("run", RUNS),
+            // They ask git, and weigh what this machine saw.
+            Self::Why(_) => WorksOn::OwnLedger("why", COMMITS),
+            Self::Log(_) => WorksOn::OwnLedger("log", COMMITS),
+            Self::Check(_) => WorksOn::OwnLedger("check", COMMITS),
+            Self::Adopt(_) => WorksOn::OwnLedger("adopt", COMMITS),
+            Self::Status(_) => WorksOn::OwnLedger("status", STATUS),
             #[cfg(feature = "gateway")]
-            Self::Mcp(_) => WorksOn::OwnLedger("mcp"),
-            // What gateways left open is in their store; the rest of the verbs know what hooks recorded here.
-            Self::Session(commands::session::Command::Recover(_)) => WorksOn::NamedStore,
-            Self::Session(_) => WorksOn::OwnLedger("session"),
-            Self::Checkpoint(_) => WorksOn::OwnLedger("checkpoint"),
-            Self::Link(_) => WorksOn::OwnLedger("link"),
-            Self::Projection(_) => WorksOn::OwnLedger("projection"),
-            Self::Otel(_) => WorksOn::OwnLedger("otel"),
-            Self::Sync(_) => WorksOn::OwnLedger("sync"),
-            Self::Rebuild(_) => WorksOn::OwnLedger("rebuild"),
-            Self::Adopt(_) => WorksOn::OwnLedger("adopt"),
-            Self::Import(_) => WorksOn::OwnLedger("import"),
-            Self::Forget(_) => WorksOn::OwnLedger("forget"),
-            // It says whether the ledger is sound, which would be taken for a word about the server.
-            Self::Doctor(_) => WorksOn::OwnLedger("doctor"),
-            Self::Verify(_) => WorksOn::OwnLedger("verify"),
-            Self::Backup(_) => WorksOn::OwnLedger("backup"),
-            Self::Restore(_) => WorksOn::OwnLedger("restore"),
+            Self::Mcp(_) => WorksOn::OwnLedger("mcp", MCP),
+            Self::Sync(_) => WorksOn::OwnLedger("sync", SYNC),
+            Self::Import(_) => WorksOn::OwnLedger("import", SYNC),
+            Self::Backup(_) => WorksOn::OwnLedger("backup", BACKUPS),
+            Self::Restore(_) => WorksOn::OwnLedger("restore", BACKUPS),
             // The demo has a ledger of its own, in an environment without the variable.
             Self::Demo(_)
             | Self::Config(_)
@@ -180,7 +189,7 @@ impl Command {
     /// Refuses to work on another store than the one that is named.
     fn check_store(&self) -> Result<(), CommandError> {
         match self.works_on() {
-            WorksOn::OwnLedger(command) => store::refuse_server(command),
+            WorksOn::OwnLedger(command, way) => store::refuse_server(command, way),
             WorksOn::NamedStore | WorksOn::Machine | WorksOn::Nothing => Ok(()),
         }
     }

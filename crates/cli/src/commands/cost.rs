@@ -15,13 +15,14 @@ use siglum_engine::identity::repositories;
 use siglum_engine::views::cost::{self, By, CostQuery, CostRow, Costs, Explained, Sum};
 use siglum_engine::views::find;
 use siglum_engine::worker;
-use siglum_ledger::{RepositoryRecord, SqliteLedger, read};
+use siglum_ledger::{Ledger, RepositoryRecord, read};
 
 use crate::config;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::regular_file;
 use crate::scope::Where;
+use crate::store;
 use crate::time;
 use crate::ui::{self, Cell, Style, Table};
 
@@ -136,7 +137,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let costs = &found.costs;
     if costs.rows.is_empty() && !args.explain {
-        return nothing(cx, &mut cx.open_ledger()?);
+        return nothing(cx, &mut store::open(cx)?);
     }
     if args.is_recent() {
         let days = format!("Last {DAYS} days (`--since all` covers everything)");
@@ -181,7 +182,7 @@ impl CostReport {
 
 fn find(args: &Args, cx: &Cx) -> Result<CostReport, CommandError> {
     let prices = prices()?;
-    let (mut ledger, here) = cx.settled()?;
+    let (mut ledger, here) = store::settled(cx)?;
     let session = match &args.session {
         Some(text) => Some(find::session(&mut ledger, text)?),
         None => None,
@@ -246,7 +247,7 @@ pub fn prices() -> Result<Prices, CommandError> {
         })
 }
 
-fn nothing(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
+fn nothing(cx: &Cx, ledger: &mut dyn Ledger) -> Result<(), CommandError> {
     let any = siglum_ledger::UsageFilter {
         limit: 1,
         ..Default::default()
@@ -307,7 +308,10 @@ const TOKENS: [&str; 5] = ["INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST
 
 fn table(args: &Args, costs: &Costs, repositories: &[RepositoryRecord]) -> Table {
     let of_repository = matches!(args.by, By::Branch | By::Issue | By::Pr | By::Commit);
-    let (named, titled) = (of_repository && args.place.all, is_titled(args.by));
+    let (named, titled) = (
+        of_repository && args.place.is_everywhere(),
+        is_titled(args.by),
+    );
     let mut heading = vec![heading(args.by)];
     heading.extend(named.then_some("REPOSITORY"));
     heading.extend(TOKENS);

@@ -6,6 +6,7 @@ mod machine;
 mod projections;
 mod recorded;
 mod secrets;
+mod server;
 
 use serde::Serialize;
 use siglum_domain::Timestamp;
@@ -13,6 +14,7 @@ use siglum_domain::Timestamp;
 use super::forget::FoundJson;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui::{self, Style};
 
 /// The schema of the JSON answer.
@@ -21,7 +23,7 @@ pub const SCHEMA: &str = "siglum.doctor/1";
 /// Diagnose gaps in recording and their causes
 ///
 /// Reports the data that was not recorded and why, and the problems that prevent recording. Exits with code 1 if
-/// there are problems.
+/// there are problems. Of a store on a server, checks what is stored; hooks and agents belong to a machine.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -141,9 +143,20 @@ struct CheckJson {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    if args.fix {
+        store::refuse_server(
+            "doctor --fix",
+            "It repairs the hooks and files of a machine.",
+        )?;
+    }
     let mended = if args.fix { fix::fix(cx) } else { Vec::new() };
-    let mut checks = machine::checks(cx);
-    checks.extend(here::checks(cx));
+    let mut checks = if store::is_server() {
+        server::checks(cx)
+    } else {
+        let mut checks = machine::checks(cx);
+        checks.extend(here::checks(cx));
+        checks
+    };
     checks.extend(recorded::checks(cx, args.since));
     checks.extend(projections::checks(cx));
     let mut secrets = Vec::new();

@@ -10,21 +10,25 @@ use siglum_domain::SessionId;
 use siglum_engine::forget::{self, Costs, Holding, Needle, NeedleError, Place, Report};
 use siglum_engine::views::find;
 use siglum_engine::{World, worker};
-use siglum_ledger::{Ledger as _, SqliteLedger, TelemetryStore, read};
+use siglum_ledger::{Ledger, TelemetryStore, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::text_files::{TextFiles, take_up_notes};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.forget/1";
+/// How many batches of telemetry are joined at a time.
+const BATCHES: usize = 64;
 
 /// Erase recorded sessions, all occurrences of a text, or secrets
 ///
 /// Erasure is permanent: the data is removed byte by byte from the ledger, the spools and the file versions. `--rule`
 /// finds secrets by the current redaction rules. Sessions, commits and their verdicts stay, receipts still verify, and
 /// the usage of a session still counts: tokens, model, turn and time. Erased data does not return when a transcript is
-/// read or imported again. The agent's own files are not touched.
+/// read or imported again. The agent's own files are not touched. In a store on a server, the log and the backups of
+/// the server keep what they have until they are replaced.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -144,8 +148,11 @@ impl Going {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let needle = needle(args)?;
-    let mut ledger = cx.open_ledger()?;
-    let world = cx.world()?;
+    let mut ledger: Box<dyn Ledger> = match store::is_server() {
+        true => store::open(cx)?,
+        false => Box::new(cx.open_ledger()?),
+    };
+    let world = store::world(cx)?;
     let files = settle(cx, &world, &mut ledger)?;
     let going = match needle {
         Some(needle) => {
@@ -213,20 +220,24 @@ fn refused(error: &NeedleError) -> CommandError {
 }
 
 /// Brings everything that waits into the ledger, so that nothing of it comes in behind the erasing. Returns the files
-/// beside the ledger that hold text.
+/// beside the ledger that hold text. A server's store has none, and nothing waits for it here.
 fn settle(
     cx: &Cx,
     world: &World<'_>,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
 ) -> Result<Vec<PathBuf>, CommandError> {
+    let mut run = worker::Run::default();
+    if store::is_server() {
+        while worker::hear(world, ledger, &mut run, BATCHES)? == worker::Slice::Worked {}
+        return Ok(Vec::new());
+    }
     take_up_notes(&cx.home, &read(ledger, |tx| tx.repositories())?);
     let files = TextFiles::find(cx, ledger)?;
-    let mut run = worker::Run::default();
     while worker::slice(world, ledger, &files.spools, &mut run)? == worker::Slice::Worked {}
     Ok(files.list())
 }
 
-fn sessions(args: &Args, ledger: &mut SqliteLedger) -> Result<Vec<Holding>, CommandError> {
+fn sessions(args: &Args, ledger: &mut dyn Ledger) -> Result<Vec<Holding>, CommandError> {
     let mut ids: Vec<SessionId> = Vec::new();
     for text in &args.session {
         ids.push(find::session(ledger, text)?);
@@ -242,7 +253,7 @@ fn sessions(args: &Args, ledger: &mut SqliteLedger) -> Result<Vec<Holding>, Comm
 
 fn erase(
     world: &World<'_>,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     files: &[PathBuf],
     (going, costs): (&Going, Costs),
     by: &str,

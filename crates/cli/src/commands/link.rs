@@ -11,6 +11,7 @@ use siglum_ledger::{Ledger, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer of `link add`.
@@ -146,7 +147,7 @@ fn change(args: &Args, cx: &Cx, schema: &str) -> Result<(), CommandError> {
         .iter()
         .map(|text| text.parse())
         .collect::<Result<Vec<Link>, LinkError>>()?;
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let session = find::session(&mut ledger, &args.session)?;
     let attaching = schema == ADD;
     let change = if attaching {
@@ -183,7 +184,7 @@ fn change_message(link: &Link, session: SessionId, attaching: bool, changed: boo
 }
 
 fn list(session: &str, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let session = find::session(&mut ledger, session)?;
     let statements = read(&mut ledger, |tx| tx.statements_of_session(session))?;
     let links = statements::links(&statements);

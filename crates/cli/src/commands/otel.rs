@@ -9,7 +9,7 @@ pub mod unassigned;
 
 use siglum_engine::share::otel::destination::Destination;
 use siglum_engine::share::project::OTLP;
-use siglum_ledger::{Projection, SqliteLedger, read};
+use siglum_ledger::{Ledger, Projection, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -43,7 +43,7 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
 }
 
 /// The destination of this name.
-fn named(ledger: &mut SqliteLedger, name: &str) -> Result<(Projection, Destination), CommandError> {
+fn named(ledger: &mut dyn Ledger, name: &str) -> Result<(Projection, Destination), CommandError> {
     let known = read(ledger, |tx| tx.projections())?;
     let found = known.into_iter().find(|p| p.name == name && p.kind == OTLP);
     let projection = found.ok_or_else(|| {

@@ -9,7 +9,7 @@ pub mod show;
 pub mod skip;
 pub mod standing;
 
-use siglum_ledger::{Projection, SqliteLedger, read};
+use siglum_ledger::{Ledger, Projection, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -47,7 +47,7 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
 }
 
 /// The projection of this name.
-pub fn named(ledger: &mut SqliteLedger, name: &str) -> Result<Projection, CommandError> {
+pub fn named(ledger: &mut dyn Ledger, name: &str) -> Result<Projection, CommandError> {
     let known = read(ledger, |tx| tx.projections())?;
     known.into_iter().find(|p| p.name == name).ok_or_else(|| {
         let name = crate::ui::one_line(name, 80);

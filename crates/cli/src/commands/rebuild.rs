@@ -7,11 +7,11 @@ use siglum_engine::commits::judgements;
 use siglum_engine::share::project;
 use siglum_engine::views::find;
 use siglum_engine::worker;
-use siglum_ledger::{DESTINATION, Durability, SqliteLedger, write};
+use siglum_ledger::{DESTINATION, Durability, Ledger, write};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::{clock, ui};
+use crate::{clock, store, ui};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.rebuild/1";
@@ -68,10 +68,14 @@ struct ChangedJson {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
     if args.name == JUDGEMENTS {
-        return judge_again(cx, &mut ledger, args);
+        store::refuse_server(
+            "rebuild judgements",
+            "Commits are judged on the machines where they were made.",
+        )?;
+        return judge_again(cx, args);
     }
+    let mut ledger = store::open(cx)?;
     let session = match &args.session {
         Some(text) => Some(find::session(&mut ledger, text)?),
         None => None,
@@ -97,14 +101,15 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 }
 
 /// Judges all commits by today's rules and lists what changed.
-fn judge_again(cx: &Cx, ledger: &mut SqliteLedger, args: &Args) -> Result<(), CommandError> {
+fn judge_again(cx: &Cx, args: &Args) -> Result<(), CommandError> {
+    let (mut ledger, _) = cx.settled()?;
     if args.session.is_some() {
         return Err(CommandError::usage(
             "judgements belong to commits: leave out the session",
         ));
     }
     let world = cx.world()?;
-    let (commits, changed) = judgements::rebuild(&world, ledger, &mut |_, _| {})?;
+    let (commits, changed) = judgements::rebuild(&world, &mut ledger, &mut |_, _| {})?;
     if cx.ui.json {
         let rebuilt = Json {
             name: args.name.clone(),
@@ -161,7 +166,7 @@ fn changed_json(changed: &judgements::Changed) -> ChangedJson {
 
 fn summaries(
     cx: &Cx,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     session: Option<SessionId>,
 ) -> Result<u64, CommandError> {
     let world = cx.world()?;
@@ -177,7 +182,7 @@ fn summaries(
 
 fn projection(
     cx: &Cx,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     name: &str,
     session: Option<SessionId>,
 ) -> Result<u64, CommandError> {
@@ -191,16 +196,18 @@ fn projection(
             }
             tx.restart(name, session, now)
         })?;
-        cx.home.start_worker();
+        store::start_worker(cx);
         return Ok(sessions);
     }
-    let Some(mut sink) = project::sink(&projection) else {
+    // A directory, or what a program feeds, is where its worker is.
+    let sink = project::sink(&projection).filter(|_| !store::is_server());
+    let Some(mut sink) = sink else {
         return Err(CommandError::failed(format!(
             "cannot rebuild `{name}`: only the program that feeds it can empty it"
         )));
     };
     let done = project::rebuild(&*cx.world()?, ledger, name, sink.as_mut(), session)?;
-    cx.home.start_worker();
+    store::start_worker(cx);
     done.map_err(|error| {
         CommandError::failed(format!("cannot empty the projection: {error}"))
             .hint("Nothing was removed, and delivery goes on as before.")

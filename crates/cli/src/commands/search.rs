@@ -10,6 +10,7 @@ use super::session::list::Session;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
+use crate::store;
 use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
@@ -110,7 +111,7 @@ pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
 fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), CommandError> {
     let words = Words::parse(args.words.iter().map(String::as_str))
         .ok_or_else(|| CommandError::usage("no search terms given"))?;
-    let (mut ledger, here) = cx.settled()?;
+    let (mut ledger, here) = store::settled(cx)?;
     let repositories = args.place.listed(cx, &mut ledger, here)?;
     let query = Query {
         words,

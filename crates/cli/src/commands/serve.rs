@@ -1,5 +1,7 @@
 //! `siglum serve`: the gateway.
 
+#[cfg(feature = "postgres")]
+mod deliveries;
 mod handing;
 mod logging;
 
@@ -24,6 +26,8 @@ use crate::env;
 use crate::error::CommandError;
 use crate::heartbeats;
 
+#[cfg(feature = "postgres")]
+use deliveries::Deliveries;
 use logging::{LogFormat, LogLevel};
 
 /// The schema of the JSON answer: one line when the gateway is ready.
@@ -32,7 +36,8 @@ pub const SCHEMA: &str = "siglum.serve/1";
 /// Serve sessions, turns, checkpoints and audit over HTTP
 ///
 /// Serves the ledger of this home, or the PostgreSQL store that SIGLUM_STORE names as
-/// postgres://user:password@host/database. Several gateways can serve one PostgreSQL store. Clients need a token:
+/// postgres://user:password@host/database. Several gateways can serve one PostgreSQL store; one of them at a time
+/// delivers to each OTLP endpoint of `siglum otel add`, if its headers are stored on that machine. Clients need a token:
 /// `siglum token create` creates one for a launcher (on PostgreSQL, of the tenant in SIGLUM_TENANT), and creating a
 /// session returns one for that session. On SIGTERM and SIGINT, the gateway begins no further runs, finishes those in
 /// progress, and stops; a second signal ends it at once.
@@ -64,7 +69,8 @@ pub struct Args {
     /// Limit each token to N new sessions per minute
     #[arg(long, value_name = "N", default_value_t = Limits::default().creations)]
     creations: u32,
-    /// Use at most N connections to a PostgreSQL store, for all tenants together
+    /// Use at most N connections to a PostgreSQL store, for all tenants together; one more delivers traces, if a tenant
+    /// has an OTLP endpoint
     #[arg(long, value_name = "N", default_value_t = Limits::default().store_connections,
           value_parser = clap::value_parser!(u16).range(2..))]
     store_connections: u16,
@@ -140,6 +146,12 @@ pub struct Json {
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let agents = runnable(&args.run)?;
     let store = store(cx)?;
+    #[cfg(feature = "postgres")]
+    let deliveries = Deliveries::from_store(&store, cx);
+    #[cfg(feature = "postgres")]
+    let projecting = deliveries.as_ref().map(Deliveries::projecting);
+    #[cfg(not(feature = "postgres"))]
+    let projecting = None;
     let settings = Settings {
         listen: args.listen,
         plain: args.plain,
@@ -151,6 +163,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             ..Limits::default()
         },
         store,
+        projecting,
         runs: RunSettings {
             agents,
             workdirs: args.workdir.clone(),
@@ -178,7 +191,13 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             cx.ui.status(format!("Serving at {address}."));
         }
     };
-    siglum_gateway::serve(&settings, ready).map_err(|error| match error {
+    let served = siglum_gateway::serve(&settings, ready);
+    // Whoever sends a second signal waits for nothing.
+    #[cfg(feature = "postgres")]
+    if !matches!(served, Err(ServeError::Interrupted)) {
+        deliveries.into_iter().for_each(Deliveries::stop);
+    }
+    served.map_err(|error| match error {
         ServeError::Plain(_) => CommandError::usage(error.to_string())
             .hint("Pass `--plain` to serve there anyway, for a gateway behind a TLS proxy."),
         ServeError::Room { .. } => CommandError::failed(error).hint(

@@ -7,8 +7,11 @@ use super::session::show::Depth;
 use super::{checkpoint, session, why};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 
 /// Show a session, a checkpoint, or the session behind a commit
+///
+/// In a store on a server, shows sessions and checkpoints: ask its gateway about commits, with `siglum why`.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -26,7 +29,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let found = match find::anything(&mut ledger, &args.name) {
         Ok(named) => Some(named),
         Err(FindError::NotFound { .. }) => None,
@@ -65,10 +68,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
 }
 
-/// The commit that a name means here, if it could be one.
+/// The commit that a name means here, if it could be one. What a server's store has of commits is asked of its gateway.
 fn commit(cx: &Cx, name: &str) -> Result<Option<Oid>, CommandError> {
     let ours = name.starts_with("ses_") || name.starts_with("chk_");
-    if ours || cx.find_repo().is_none() {
+    if ours || store::is_server() || cx.find_repo().is_none() {
         return Ok(None);
     }
     Ok(cx.git().resolve(name)?)

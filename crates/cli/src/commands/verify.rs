@@ -7,6 +7,7 @@ use siglum_engine::views::verify::{self, Counts, Problem, Report};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui::{self, Style};
 
 /// The schema of the JSON answer.
@@ -114,16 +115,12 @@ impl From<&Problem> for ProblemJson {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    if !cx.has_ledger() {
-        return Err(CommandError::not_found("no ledger exists yet")
-            .hint("Run `siglum init` in a repository to create it."));
-    }
-    let mut ledger = cx.open_ledger()?;
+    let mut ledger = store::open_unsettled(cx)?;
     let session: Option<SessionId> = match &args.session {
         Some(text) => Some(find::session(&mut ledger, text)?),
         None => None,
     };
-    let report = verify::verify(&cx.world()?, &mut ledger, session)?;
+    let report = verify::verify(&store::world(cx)?, &mut ledger, session)?;
     let (quarantined, taken_back) = if args.quarantine {
         verify::quarantine(&mut ledger, &report)?
     } else if session.is_some() {

@@ -1,6 +1,6 @@
 //! `siglum worker`: does what can wait, and leaves when there is nothing.
 
-mod feeders;
+pub mod feeders;
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -43,7 +43,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if !args.once {
         platform::detach();
     }
-    let mut feeders = Feeders::default();
+    let mut feeders = Feeders::from_own_ledger(cx, args.once);
     let mut again = 0;
     loop {
         let Some(lock) = Lock::try_take(&cx.home.worker_lock()) else {
@@ -74,7 +74,7 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
         take_up_notes(&cx.home, &read(&mut ledger, |tx| tx.repositories())?);
         let mut spools = cx.all_spools(&mut ledger)?;
         cx.find_lost_launches(&world, &mut ledger)?;
-        feeders.follow(cx, read(&mut ledger, |tx| tx.projections())?, args.once);
+        feeders.follow(read(&mut ledger, |tx| tx.projections())?);
         spools.retain(|spool| !spool.is_empty());
         if worker::slice(&world, &mut ledger, &spools, &mut run)? == Slice::Worked {
             idle = 0;

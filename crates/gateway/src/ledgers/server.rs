@@ -101,19 +101,30 @@ impl Server {
             .await
     }
 
+    /// The tenants that have projections. It is asked each second, and others tell that the store is away.
+    pub(super) async fn projecting(&self) -> BTreeSet<Tenant> {
+        let listed = self.listed(PostgresConnection::projecting).await;
+        listed.unwrap_or_default()
+    }
+
+    /// The tenants that have telemetry that is not joined, in the same way.
+    pub(super) async fn hearing(&self) -> BTreeSet<Tenant> {
+        let listed = self.listed(PostgresConnection::hearing).await;
+        listed.unwrap_or_default()
+    }
+
     async fn tenants(&self, what: &str, list: List) -> BTreeSet<Tenant> {
+        let listed = self.listed(list).await;
+        listed
+            .inspect_err(|error| tracing::warn!("cannot list the tenants with {what}: {error}"))
+            .unwrap_or_default()
+    }
+
+    async fn listed(&self, list: List) -> Result<BTreeSet<Tenant>, Unavailable> {
         let (tell, listed) = oneshot::channel();
-        let listed = match give(&self.probes, Probe::List(list, tell)) {
-            Ok(()) => listed.await.unwrap_or(Err(Unavailable::Broken)),
-            Err(full) => Err(full),
-        };
-        match listed {
-            Ok(tenants) => tenants.into_iter().collect(),
-            Err(error) => {
-                tracing::warn!("cannot list the tenants with {what}: {error}");
-                BTreeSet::new()
-            }
-        }
+        give(&self.probes, Probe::List(list, tell))?;
+        let listed = listed.await.unwrap_or(Err(Unavailable::Broken))?;
+        Ok(listed.into_iter().collect())
     }
 
     pub(super) fn take(&self, job: Job) -> Result<(), Unavailable> {

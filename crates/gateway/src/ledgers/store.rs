@@ -120,6 +120,24 @@ impl Ledgers {
         }
     }
 
+    /// The tenants of a server that have projections: those of a file are its worker's.
+    pub(crate) async fn projecting(&self) -> BTreeSet<Tenant> {
+        match self.0.as_ref() {
+            Threads::File(_) => BTreeSet::new(),
+            #[cfg(feature = "postgres")]
+            Threads::Server(server) => server.projecting().await,
+        }
+    }
+
+    /// The tenants of a server that have telemetry that is not joined, whoever took it.
+    pub(crate) async fn hearing(&self) -> BTreeSet<Tenant> {
+        match self.0.as_ref() {
+            Threads::File(_) => BTreeSet::new(),
+            #[cfg(feature = "postgres")]
+            Threads::Server(server) => server.hearing().await,
+        }
+    }
+
     /// Adds how busy the store is to what the gateway counts.
     pub(crate) fn register_metrics(&self, registry: &mut Registry) {
         self.2.register(registry);

@@ -15,7 +15,7 @@ use crate::proxies::Network;
 
 pub use heartbeats::{Configured, HeartbeatSettings};
 pub use runs::{Handed, Handing, Over, RunAgent, RunSettings};
-pub use store::{Store, Written};
+pub use store::{Projecting, Store, Written};
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub struct Settings {
     /// program does that.
     pub plain: bool,
     pub store: Store,
+    /// Who feeds the projections of a PostgreSQL store.
+    pub projecting: Option<Projecting>,
     pub limits: Limits,
     /// What contexts have of the ones before them.
     pub policy: Policy,

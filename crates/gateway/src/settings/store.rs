@@ -1,7 +1,10 @@
 //! Where the sessions are.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use siglum_domain::Tenant;
 
 /// Where the sessions are.
 #[derive(Clone)]
@@ -43,6 +46,16 @@ impl std::fmt::Debug for Store {
 /// Called from time to time when something was written.
 #[derive(Clone)]
 pub struct Written(pub Arc<dyn Fn() + Send + Sync>);
+
+/// Called about once a second with the tenants of a PostgreSQL store that have projections: whoever feeds those is told.
+#[derive(Clone)]
+pub struct Projecting(pub Arc<dyn Fn(BTreeSet<Tenant>) + Send + Sync>);
+
+impl std::fmt::Debug for Projecting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Projecting").finish_non_exhaustive()
+    }
+}
 
 #[cfg(all(test, feature = "postgres"))]
 mod tests {

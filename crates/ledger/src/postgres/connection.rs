@@ -1,6 +1,6 @@
 //! One connection and what it has prepared.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use postgres::config::SslMode;
@@ -23,6 +23,8 @@ pub(super) struct Link {
     prepared: HashMap<String, Statement>,
     /// Tenants whose ledger was found through this connection. Another connection may lead to another store.
     pub(super) tenants: HashMap<Tenant, Own>,
+    /// What this connection alone may do, in the words of [`super::hold`].
+    pub(super) held: HashSet<String>,
 }
 
 impl Link {
@@ -45,6 +47,7 @@ impl Link {
             client,
             prepared: HashMap::new(),
             tenants: HashMap::new(),
+            held: HashSet::new(),
         })
     }
 

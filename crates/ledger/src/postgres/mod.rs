@@ -1,10 +1,10 @@
 //! The ledger in PostgreSQL, for one tenant of a store that several share.
 //!
 //! One ledger is one connection; a connection may serve the ledgers of several tenants, one after the other. It is made
-//! anew before a transaction where it was lost, and never in the middle of one. Nothing but the sums of rows and the
-//! tallies of tables relies on what PostgreSQL alone has (triggers, advisory locks, notifications), so
-//! that distributed databases that speak its protocol can hold a ledger, too, when these are made in another way; where
-//! there are notifications, they are a hint.
+//! anew before a transaction where it was lost, and never in the middle of one. Nothing but the sums of rows, the
+//! tallies of tables and the right to feed a projection relies on what PostgreSQL alone has (triggers, advisory locks,
+//! notifications), so that distributed databases that speak its protocol can hold a ledger, too, when these are made in
+//! another way; where there are notifications, they are a hint.
 
 mod access;
 mod audit;
@@ -18,6 +18,7 @@ mod error;
 mod forgetting;
 mod heartbeats;
 mod hints;
+mod hold;
 mod integrity;
 mod listing;
 mod log;
@@ -34,6 +35,7 @@ mod scope;
 mod sessions;
 mod settings;
 mod shared_connection;
+mod shared_ledger;
 mod statements;
 mod sums;
 mod telemetry;
@@ -50,6 +52,7 @@ pub(crate) use migrate::migrations;
 pub use open::PostgresLedger;
 pub use settings::PostgresSettings;
 pub use shared_connection::{ConnectionLimit, PostgresConnection};
+pub use shared_ledger::SharedLedger;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use siglum_domain::Tenant;
 use super::columns::raw;
 use super::connection::Link;
 use super::error::{self, Fault};
+use super::hold;
 use super::migrate::{self, Own};
 use super::open::{self, PostgresLedger};
 use super::settings::PostgresSettings;
@@ -108,6 +109,40 @@ impl PostgresConnection {
     /// Those of the server.
     pub fn driving(&mut self) -> Result<Vec<Tenant>, LedgerError> {
         self.tenants("SELECT DISTINCT tenant FROM open_turns")
+    }
+
+    /// The tenants that have projections.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn projecting(&mut self) -> Result<Vec<Tenant>, LedgerError> {
+        self.tenants("SELECT DISTINCT tenant FROM projections")
+    }
+
+    /// The tenants that have telemetry that was taken and not joined.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn hearing(&mut self) -> Result<Vec<Tenant>, LedgerError> {
+        self.tenants("SELECT DISTINCT tenant FROM telemetry_inbox")
+    }
+
+    /// Takes the sole right to something of a tenant; `false` where another connection has it. It lasts as long as this
+    /// connection: a process that dies gives it up, and so does one that loses the server.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn hold(&mut self, tenant: &Tenant, what: &str) -> Result<bool, LedgerError> {
+        self.on_link(|link| hold::take(link, tenant, what))
+    }
+
+    /// Gives such a right back.
+    pub fn release(&mut self, tenant: &Tenant, what: &str) {
+        let is_lost = |link: &mut Link| hold::give_back(link, tenant, what).is_err();
+        // Whoever lost the server has no right left.
+        if self.link.as_mut().is_some_and(is_lost) {
+            self.link = None;
+        }
     }
 
     /// How many connections the server takes, where it says so.

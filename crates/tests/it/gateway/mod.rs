@@ -26,6 +26,7 @@ mod intakes;
 mod logs;
 mod matrix;
 mod names;
+mod operators;
 mod persistence;
 pub(crate) mod raw;
 mod refusals;

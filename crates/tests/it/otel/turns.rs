@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::{SECRET, secret_file};
 use crate::gateway::client::{id, secret, turn_body};
-use crate::gateway::server::{Gateway, base, on_a_file};
+use crate::gateway::server::{Gateway, base, on_a_file, on_a_server, siglum};
 use crate::harness::talk::tokens;
 use crate::harness::{Agent, OtlpSink, Repo, SinkFate, Talk, World, until};
 use crate::launching::Launch;
@@ -119,6 +120,81 @@ fn a_named_conversation_is_on_every_span_of_its_turns() {
             assert_eq!(sum(&own, "gen_ai.usage.output_tokens"), 6);
         }
         once(&sink.spans());
+    });
+}
+
+/// A server's store has no worker: its gateways deliver, one of them at a time, and another one goes on where that one dies.
+#[test]
+fn of_two_gateways_on_a_server_each_span_is_told_once() {
+    on_a_server(|store| {
+        let sink = OtlpSink::start();
+        let mut first = Gateway::start(store);
+        let mut second = first.beside(store);
+        name_repository(&first);
+        let args = ["otel", "add", "sink", &sink.url, "--all-repositories"];
+        assert_eq!(siglum(store, &args)["outcome"], "added");
+        let all_is_noted = || {
+            let listed = siglum(store, &["otel", "list"]);
+            listed["destinations"][0]["standing"]["lag_receipts"] == 0
+        };
+        let deliver = |gateway: &Gateway, name: &str| {
+            driven(gateway, name, &["t1", "t2"], None);
+            until("both turns are told", || {
+                traces(&spans_of(&sink.spans(), name)).len() == 2
+            });
+            until("that is noted", all_is_noted);
+        };
+        deliver(&first, "by-one");
+        deliver(&second, "by-the-other");
+        // One of the two had the right to deliver.
+        first.kill();
+        deliver(&second, "behind-the-first");
+        let third = second.beside(store);
+        second.kill();
+        deliver(&third, "behind-the-second");
+        once(&sink.spans());
+        siglum(store, &["otel", "remove", "sink"]);
+        let listed = siglum(store, &["otel", "list"]);
+        assert_eq!(listed["destinations"], json!([]));
+    });
+}
+
+#[test]
+fn a_gateway_without_the_headers_leaves_an_endpoint_of_a_server_to_the_others() {
+    on_a_server(|store| {
+        let sink = OtlpSink::start();
+        let elsewhere = store.world.root.join("elsewhere");
+        let home = ("SIGLUM_HOME", elsewhere.to_str().unwrap());
+        let without = Gateway::with(store, &[], &[home]);
+        name_repository(&without);
+        let file = format!("authorization={}", secret_file(&store.world).display());
+        let args = [
+            "otel",
+            "add",
+            "sink",
+            &sink.url,
+            "--all-repositories",
+            "--header-file",
+            &file,
+        ];
+        siglum(store, &args);
+        driven(&without, "one", &["t1"], None);
+        let log = store.world.root.join("gateway.err");
+        until("it says that it has no headers", || {
+            let log = std::fs::read_to_string(&log).unwrap();
+            log.contains("nothing is delivered from here to sink")
+        });
+        assert!(sink.requests().is_empty());
+        let _with = Gateway::start(store);
+        until("the turn is told", || {
+            traces(&spans_of(&sink.spans(), "one")).len() == 1
+        });
+        for request in sink.requests() {
+            assert_eq!(request.header("authorization"), Some(SECRET));
+        }
+        siglum(store, &["otel", "remove", "sink"]);
+        let kept = store.world.siglum_home().join("tokens");
+        assert_eq!(std::fs::read_dir(kept).unwrap().count(), 0);
     });
 }
 

@@ -13,6 +13,7 @@ use crate::commands::link::{Fact, Facts, words};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
+use crate::store;
 use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
@@ -55,7 +56,7 @@ struct Row {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, here) = cx.settled()?;
+    let (mut ledger, here) = store::settled(cx)?;
     let session = match &args.session {
         Some(text) => Some(find::session(&mut ledger, text)?),
         None => None,

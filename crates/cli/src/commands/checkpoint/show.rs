@@ -7,13 +7,14 @@ use siglum_engine::commits::checkpoints;
 use siglum_engine::commits::why::{SessionCard, card};
 use siglum_engine::views::find;
 use siglum_ledger::{
-    CheckpointKind, CheckpointRecord, CommitRecord, LedgerError, SqliteLedger, Transaction, read,
+    CheckpointKind, CheckpointRecord, CommitRecord, Ledger, LedgerError, Transaction, read,
 };
 
 use super::list::{Checkpoint, about};
 use crate::commands::link::words;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui::{self, Style};
 
 /// The schema of the JSON answer.
@@ -35,7 +36,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let id = find::checkpoint(&mut ledger, &args.checkpoint)?;
     checkpoint(cx, &mut ledger, id)
 }
@@ -59,11 +60,7 @@ struct CheckpointDetail {
 }
 
 /// Shows a checkpoint.
-pub fn checkpoint(
-    cx: &Cx,
-    ledger: &mut SqliteLedger,
-    id: CheckpointId,
-) -> Result<(), CommandError> {
+pub fn checkpoint(cx: &Cx, ledger: &mut dyn Ledger, id: CheckpointId) -> Result<(), CommandError> {
     let Some(found) = read(ledger, |tx| detail(tx, id))? else {
         return Err(CommandError::not_found(format!("no checkpoint {id}")));
     };

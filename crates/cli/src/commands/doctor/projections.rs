@@ -6,13 +6,13 @@ use crate::commands::projection::standing::{self, Health, Standing};
 use crate::commands::session::recover::{OpenJson, open_turns};
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::ui;
+use crate::{store, ui};
 
 /// How many turns are shown.
 const SHOWN: usize = 5;
 
 pub(super) fn checks(cx: &Cx) -> Vec<Check> {
-    if !cx.has_ledger() {
+    if !store::is_server() && !cx.has_ledger() {
         return Vec::new();
     }
     all_checks(cx).unwrap_or_else(|error| {
@@ -22,7 +22,7 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
 }
 
 fn all_checks(cx: &Cx) -> Result<Vec<Check>, CommandError> {
-    let mut ledger = cx.open_ledger()?;
+    let mut ledger = store::open_unsettled(cx)?;
     let all = standing::all(&mut ledger, clock::now())?;
     let mut checks: Vec<Check> = all.iter().map(projection).collect();
     checks.extend(held(&open_turns(cx, &mut ledger)?));
@@ -41,8 +41,10 @@ fn projection(standing: &Standing) -> Check {
     match (standing.health(), &standing.lag) {
         (Health::Ok, _) => Check::ok("projection", text),
         (Health::Degraded, Ok(lag)) if lag.parked + lag.failing == 0 => {
-            Check::note("projection", text)
-                .remedy("The worker delivers it; run `siglum status` to start the worker.")
+            Check::note("projection", text).remedy(match store::is_server() {
+                true => "A gateway that has its headers delivers it: check that one runs.",
+                false => "The worker delivers it; run `siglum status` to start the worker.",
+            })
         }
         _ => Check::problem("projection", text).remedy(show),
     }

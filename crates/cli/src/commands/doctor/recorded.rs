@@ -6,13 +6,13 @@ use siglum_engine::driven::launch;
 use siglum_engine::identity::audit;
 use siglum_engine::views::doctor::{self, Declined, Waiting};
 use siglum_engine::views::verify::{self, Report};
-use siglum_ledger::SqliteLedger;
+use siglum_ledger::Ledger;
 
 use super::{Check, FIX};
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::ui;
+use crate::{store, ui};
 
 /// How many things of a kind are shown.
 const SHOWN: usize = 5;
@@ -20,16 +20,11 @@ const SHOWN: usize = 5;
 const FAULTS: [&str; 1] = ["panicked"];
 
 pub(super) fn checks(cx: &Cx, since: Timestamp) -> Vec<Check> {
-    if !cx.has_ledger() {
-        return Vec::new();
-    }
-    // That it cannot be opened was told already.
-    let Ok(mut ledger) = cx.open_ledger() else {
+    // That there is none, or that it cannot be opened, was told already.
+    let Ok(mut ledger) = store::open_unsettled(cx) else {
         return Vec::new();
     };
-    let looked = cx
-        .world()
-        .and_then(|world| all_checks(&world, &mut ledger, since));
+    let looked = store::world(cx).and_then(|world| all_checks(&world, &mut ledger, since));
     looked.unwrap_or_else(|error| {
         vec![Check::problem("ledger", format!("{:#}", error.source)).details(error.hints)]
     })
@@ -37,7 +32,7 @@ pub(super) fn checks(cx: &Cx, since: Timestamp) -> Vec<Check> {
 
 fn all_checks(
     world: &World<'_>,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     since: Timestamp,
 ) -> Result<Vec<Check>, CommandError> {
     let mut checks = declined(&doctor::declined(ledger, since)?, since);

@@ -8,6 +8,7 @@ use super::Check;
 use crate::commands::forget::{FoundJson, place};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::text_files::TextFiles;
 use crate::ui;
 
@@ -16,7 +17,7 @@ const SHOWN: usize = 5;
 
 /// Looks through everything that is stored. Returns what to tell, and every place.
 pub(super) fn check(cx: &Cx) -> (Vec<Check>, Vec<FoundJson>) {
-    if !cx.has_ledger() {
+    if !store::is_server() && !cx.has_ledger() {
         return (Vec::new(), Vec::new());
     }
     match search(cx) {
@@ -33,10 +34,18 @@ pub(super) fn check(cx: &Cx) -> (Vec<Check>, Vec<FoundJson>) {
 }
 
 fn search(cx: &Cx) -> Result<Report, CommandError> {
-    let mut ledger = cx.open_ledger()?;
+    let mut ledger = store::open_unsettled(cx)?;
     let needle = Needle::Rules(Vec::new());
-    let files = TextFiles::find(cx, &mut ledger)?.list();
-    Ok(forget::search(&cx.world()?, &mut ledger, &files, &needle)?)
+    let files = match store::is_server() {
+        true => Vec::new(),
+        false => TextFiles::find(cx, &mut ledger)?.list(),
+    };
+    Ok(forget::search(
+        &store::world(cx)?,
+        &mut ledger,
+        &files,
+        &needle,
+    )?)
 }
 
 fn secret_checks(report: &Report) -> Vec<Check> {

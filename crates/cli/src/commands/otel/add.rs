@@ -14,6 +14,7 @@ use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::gateway;
 use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown};
+use crate::store;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.otel.add/1";
@@ -107,10 +108,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let given = given(args, cx)?;
     let destination = destination(args, &given)?;
     let target = destination.to_json();
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
+    let kept = store::secret_name(&ledger, &args.name);
     let known = read(&mut ledger, |tx| tx.projections())?;
     let mut outcome = compare(&known, args, &destination)?;
-    if outcome == Outcome::Before && !headers::are_kept(&cx.home, &args.name, &given.secrets) {
+    if outcome == Outcome::Before && !headers::are_kept(&cx.home, &kept, &given.secrets) {
         outcome = Outcome::Changed;
     }
     let scoped = known.iter().find(|p| p.name == args.name);
@@ -129,16 +131,21 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let world = cx.world()?;
     if !args.dry_run {
         if outcome != Outcome::Before {
-            headers::keep_all(&cx.home, &args.name, &given.secrets)?;
+            headers::keep_all(&cx.home, &kept, &given.secrets)?;
             project::add(&world, &mut ledger, &args.name, OTLP, &target, &scope)?;
         }
-        cx.home.start_worker();
+        store::start_worker(cx);
     }
     if destination.content == Content::On {
         cx.ui.warning(format!(
             "prompts, responses and tool output are sent to {}, after recognised secrets are redacted",
             destination.endpoint
         ));
+    }
+    if store::is_server() && !given.secrets.is_empty() {
+        cx.ui.hint(
+            "The headers are stored on this machine: run the same command wherever a gateway is to deliver.",
+        );
     }
     let planned = Projection {
         name: args.name.clone(),

@@ -4,13 +4,14 @@ use serde::Serialize;
 use siglum_egress::otlp::Compression;
 use siglum_engine::share::otel;
 use siglum_engine::share::otel::destination::{Content, Destination, DestinationError, Sends};
-use siglum_ledger::{Delivery, Depth, SqliteLedger, read};
+use siglum_ledger::{Delivery, Depth, Ledger, read};
 
 use crate::clock;
 use crate::commands::projection::show::Trouble;
 use crate::commands::projection::standing::{self, Standing, StandingJson};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.
@@ -99,7 +100,7 @@ struct Row {
 }
 
 pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let rows = rows(&mut ledger)?;
     if cx.ui.json {
         let destinations = rows.iter().map(json).collect();
@@ -141,7 +142,7 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn rows(ledger: &mut SqliteLedger) -> Result<Vec<Row>, CommandError> {
+fn rows(ledger: &mut dyn Ledger) -> Result<Vec<Row>, CommandError> {
     let mut rows = Vec::new();
     for standing in standing::all(ledger, clock::now())? {
         let Some(settings) = Destination::from_projection(&standing.projection) else {

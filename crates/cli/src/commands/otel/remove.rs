@@ -6,6 +6,7 @@ use siglum_ledger::{Durability, write};
 use super::headers;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.otel.remove/1";
@@ -35,13 +36,13 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let (projection, destination) = super::named(&mut ledger, &args.name)?;
     write(&mut ledger, Durability::Disk, |tx| {
         tx.drop_forwards(&projection.name)?;
         tx.drop_projection(&projection.name)
     })?;
-    headers::drop_all(&cx.home, &projection.name);
+    headers::drop_all(&cx.home, &store::secret_name(&ledger, &projection.name));
     let endpoint = destination.endpoint.to_string();
     if cx.ui.json {
         let name = projection.name;

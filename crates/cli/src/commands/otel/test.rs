@@ -14,6 +14,7 @@ use super::headers;
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui::Style;
 
 /// The schema of the JSON answer.
@@ -65,11 +66,12 @@ struct Outcome {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let (projection, destination) = super::named(&mut ledger, &args.name)?;
-    drop(ledger);
     let name = &projection.name;
-    let client = headers::client(&cx.home, name, &destination).map_err(|e| {
+    let kept = store::secret_name(&ledger, name);
+    drop(ledger);
+    let client = headers::client(&cx.home, &kept, &destination).map_err(|e| {
         CommandError::failed(e).hint("Run `siglum otel add` with the same name to store it again.")
     })?;
     if !client.takes(Signal::Traces) {

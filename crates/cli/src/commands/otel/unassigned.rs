@@ -6,6 +6,7 @@ use siglum_ledger::{UnassignedRecord, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.
@@ -72,7 +73,7 @@ impl RowJson {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let mut ledger = cx.open_ledger()?;
+    let mut ledger = store::open(cx)?;
     let (rows, depth) = read(&mut ledger, |tx| {
         Ok((tx.unassigned(None, args.limit)?, tx.unassigned_depth()?))
     })?;

@@ -10,6 +10,7 @@ use crate::commands::rebuild::SUMMARIES;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown};
+use crate::store;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.add/1";
@@ -85,7 +86,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         (None, Some(command)) => ("program", program(command)?),
         (None, None) => return Err(CommandError::usage("no directory or program given")),
     };
-    let (mut ledger, _) = cx.settled()?;
+    // Whoever may write to the store would run programs on the machines of gateways, and each has directories of its own.
+    store::refuse_server(
+        "projection add",
+        "On a server, gateways deliver to OTLP endpoints: `siglum otel add` adds one.",
+    )?;
+    let mut ledger = store::open(cx)?;
     let known = read(&mut ledger, |tx| tx.projections())?;
     let before = is_there(&known, &args.name, kind, &target)?;
     let scoped = known.iter().find(|p| p.name == args.name);
@@ -96,7 +102,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         if !before || scoped != Some(&scope) {
             project::add(&world, &mut ledger, &args.name, kind, &target, &scope)?;
         }
-        cx.home.start_worker();
+        store::start_worker(cx);
     }
     let planned = Projection {
         name: args.name.clone(),

@@ -6,6 +6,7 @@ use super::standing::{self, Standing, StandingJson};
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.
@@ -29,7 +30,7 @@ pub struct Json {
 }
 
 pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let all = standing::all(&mut ledger, clock::now())?;
     if cx.ui.json {
         let projections = all.iter().map(StandingJson::from_standing).collect();

@@ -8,7 +8,7 @@ use super::standing;
 use crate::commands::otel::headers;
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::gateway;
+use crate::{gateway, store};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.remove/1";
@@ -39,7 +39,7 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let projection = super::named(&mut ledger, &args.name)?;
     write(&mut ledger, Durability::Disk, |tx| {
         tx.drop_forwards(&args.name)?;
@@ -47,7 +47,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     })?;
     match projection.kind.as_str() {
         DESTINATION => gateway::drop_token(&cx.home, &projection.name),
-        OTLP => headers::drop_all(&cx.home, &projection.name),
+        OTLP => headers::drop_all(&cx.home, &store::secret_name(&ledger, &projection.name)),
         _ => {}
     }
     let target = standing::target(&projection);

@@ -7,7 +7,7 @@ use siglum_ledger::DESTINATION;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::ui;
+use crate::{store, ui};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.retry/1";
@@ -39,7 +39,7 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let projection = super::named(&mut ledger, &args.name)?;
     let session = match &args.session {
         Some(text) => Some(find::session(&mut ledger, text)?),
@@ -49,7 +49,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         replica::retry(&mut ledger, &projection.name)?;
     }
     let sessions = project::retry(&*cx.world()?, &mut ledger, &projection.name, session)?;
-    cx.home.start_worker();
+    store::start_worker(cx);
     if cx.ui.json {
         let name = projection.name;
         return cx.ui.json(SCHEMA, Json { name, sessions });

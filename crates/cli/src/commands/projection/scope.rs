@@ -6,7 +6,8 @@ use siglum_ledger::read;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown, named};
+use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown, scoped};
+use crate::store;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.scope/1";
@@ -52,10 +53,10 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let mut projection = super::named(&mut ledger, &args.name)?;
     if !args.add.is_empty() || args.scope.is_given(args.kinds) {
-        let added: Vec<_> = named(cx, &mut ledger, &args.add)?;
+        let added = scoped(cx, &mut ledger, &args.add)?;
         let before = projection.scope.clone();
         let before = match added.is_empty() {
             true => before,
@@ -71,7 +72,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         if !args.dry_run {
             let (kind, target) = (&projection.kind, &projection.target);
             project::add(&*cx.world()?, &mut ledger, &args.name, kind, target, &scope)?;
-            cx.home.start_worker();
+            store::start_worker(cx);
         }
         projection.scope = Some(scope);
     }

@@ -7,6 +7,7 @@ use super::standing::{self, Standing, StandingJson};
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.
@@ -72,7 +73,7 @@ impl Trouble {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let projection = super::named(&mut ledger, &args.name)?;
     let troubled = read(&mut ledger, |tx| tx.troubled(Some(&args.name), SESSIONS))?;
     let standing = standing::standing(&mut ledger, projection, clock::now());

@@ -7,6 +7,7 @@ use siglum_ledger::DESTINATION;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.skip/1";
@@ -41,7 +42,7 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let projection = super::named(&mut ledger, &args.name)?;
     if projection.kind == DESTINATION {
         return Err(CommandError::failed(
@@ -50,7 +51,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let session = find::session(&mut ledger, &args.session)?;
     let receipt = project::skip(&*cx.world()?, &mut ledger, &projection.name, session)?;
-    cx.home.start_worker();
+    store::start_worker(cx);
     if cx.ui.json {
         let answer = Json {
             name: projection.name,

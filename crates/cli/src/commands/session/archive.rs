@@ -7,7 +7,7 @@ use siglum_ledger::read;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::ui;
+use crate::{store, ui};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.session.archive/1";
@@ -42,7 +42,7 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let id = find::session(&mut ledger, &args.session)?;
     let at = |record: Option<siglum_ledger::SessionRecord>| record.and_then(|r| r.archived_at);
     let before = at(read(&mut ledger, |tx| tx.session(id))?);
@@ -51,7 +51,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             "Session {} will be read-only; this cannot be undone.",
             id.short()
         ));
-        if !crate::ui::agreed()? {
+        if !ui::agreed()? {
             return Err(CommandError::failed("nothing was archived")
                 .hint("Run the same command with `--yes` to skip the confirmation."));
         }

@@ -8,7 +8,7 @@ use siglum_ledger::{Ledger as _, read};
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::{env, platform, ui};
+use crate::{env, platform, store, ui};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.session.end/1";
@@ -40,7 +40,7 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let id = find::session(&mut ledger, &args.session)?;
     let now = clock::now();
     let by = env::text("USER")

@@ -4,10 +4,11 @@ use serde::Serialize;
 use siglum_domain::{ConversationId, SessionId, TurnId};
 use siglum_engine::driven::turn;
 use siglum_engine::views::find;
-use siglum_ledger::SqliteLedger;
+use siglum_ledger::Ledger;
 
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.session.fork/1";
@@ -55,7 +56,7 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let id = find::session(&mut ledger, &args.session)?;
     let from = match &args.turn {
         Some(text) => Some(committed(&mut ledger, id, text)?),
@@ -83,7 +84,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 
 /// The committed turn that a text names.
 fn committed(
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     session: SessionId,
     text: &str,
 ) -> Result<TurnId, CommandError> {

@@ -7,7 +7,7 @@ use siglum_domain::{AgentName, RepositoryId};
 use siglum_engine::identity::repositories;
 use siglum_engine::views::overview::{self, Listed, Stand};
 use siglum_ledger::{
-    Forgotten, RepositoryRecord, SessionFilter, SessionOrigin, SessionRecord, SqliteLedger, read,
+    Forgotten, Ledger, RepositoryRecord, SessionFilter, SessionOrigin, SessionRecord, read,
 };
 
 use crate::clock;
@@ -15,6 +15,7 @@ use crate::commands::link::{Fact, Facts, words};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
+use crate::store;
 use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
@@ -49,7 +50,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, here) = cx.settled()?;
+    let (mut ledger, here) = store::settled(cx)?;
     let selected = args.place.listed(cx, &mut ledger, here)?;
     let filter = SessionFilter {
         id: None,
@@ -85,7 +86,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return nothing(cx, &mut ledger, selected);
     }
     cx.ui
-        .table(&table(&sessions, &repositories, args.place.all))?;
+        .table(&table(&sessions, &repositories, args.place.is_everywhere()))?;
     if more {
         cx.ui
             .hint("There are more; pass `--limit 0` to list all of them.");
@@ -95,7 +96,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 
 fn nothing(
     cx: &Cx,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     repositories: Vec<RepositoryId>,
 ) -> Result<(), CommandError> {
     let any = SessionFilter {

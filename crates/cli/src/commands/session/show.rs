@@ -8,12 +8,13 @@ use siglum_engine::driven::launch::Standing;
 use siglum_engine::record::passages::Passages;
 use siglum_engine::views::find;
 use siglum_engine::views::history::{self, History, Made, Turn};
-use siglum_ledger::{LaunchEnd, LedgerError, OwnWorktree, Relation, SqliteLedger};
+use siglum_ledger::{LaunchEnd, Ledger, LedgerError, OwnWorktree, Relation};
 
 use super::list::{ForgottenJson, ForkJson, Tokens, origin};
 use super::page;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::store;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.session/1";
@@ -50,7 +51,7 @@ pub struct Depth {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let (mut ledger, _) = cx.settled()?;
+    let mut ledger = store::open(cx)?;
     let id = find::session(&mut ledger, &args.session)?;
     session(cx, &mut ledger, id, args.depth)
 }
@@ -58,7 +59,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 /// Shows a session.
 pub fn session(
     cx: &Cx,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     id: SessionId,
     depth: Depth,
 ) -> Result<(), CommandError> {
@@ -74,7 +75,7 @@ pub fn session(
 /// The JSON answer.
 pub fn answer(
     cx: &Cx,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     id: SessionId,
     depth: Depth,
 ) -> Result<Json, CommandError> {
@@ -87,7 +88,7 @@ pub fn answer(
 /// A session with the turns that were asked for, and how many earlier ones were left out.
 fn load_history(
     cx: &Cx,
-    ledger: &mut SqliteLedger,
+    ledger: &mut dyn Ledger,
     id: SessionId,
     depth: Depth,
 ) -> Result<(History, usize), CommandError> {

@@ -1,6 +1,7 @@
-//! One thread for each projection, beside the worker's own loop: a sink that hangs holds up its own projection only.
+//! One thread for each projection, beside the worker's own loop or a gateway: a sink that hangs holds up its own projection
+//! only.
 //!
-//! A thread that is killed with the worker loses nothing: what it had in its hands is handed over once more.
+//! A thread that is killed with its process loses nothing: what it had in its hands is handed over once more.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,20 +31,72 @@ const WAIT_MS: i64 = 5_000;
 /// How long a thread waits after the ledger failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
+/// A ledger, as the threads see it that feed its projections.
+pub trait Source: Send + Sync {
+    /// Opens the ledger, once for each thread.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    fn open(&self) -> Result<Box<dyn Ledger>, CommandError>;
+
+    /// Whether a projection is fed from here.
+    fn feeds(&self, projection: &Projection) -> bool;
+
+    /// Whether this process alone feeds a projection now: whoever did so before is dead, or gave it up.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    fn holds(&self, projection: &str) -> Result<bool, LedgerError>;
+
+    /// Leaves a projection to other processes.
+    fn release(&self, projection: &str);
+
+    /// What the headers of a projection are kept under.
+    fn secret_name(&self, projection: &str) -> String;
+}
+
+/// The own ledger: the lock of the worker is that of all its projections.
+struct OwnLedger(Cx);
+
+impl Source for OwnLedger {
+    fn open(&self) -> Result<Box<dyn Ledger>, CommandError> {
+        Ok(Box::new(self.0.open_ledger()?))
+    }
+
+    fn feeds(&self, projection: &Projection) -> bool {
+        KINDS.contains(&projection.kind.as_str()) && project::is_once(&projection.name).is_none()
+    }
+
+    fn holds(&self, _: &str) -> Result<bool, LedgerError> {
+        Ok(true)
+    }
+
+    fn release(&self, _: &str) {}
+
+    fn secret_name(&self, projection: &str) -> String {
+        projection.to_owned()
+    }
+}
+
 /// The threads that feed projections.
-#[derive(Default)]
-pub(super) struct Feeders {
+pub struct Feeders {
+    cx: Cx,
+    source: Arc<dyn Source>,
+    /// A thread waits for no try, however near it is.
+    once: bool,
     all: Vec<Feeder>,
     shared: Arc<Shared>,
 }
 
-/// What the worker tells all threads.
+/// What all threads are told.
 #[derive(Default)]
 struct Shared {
     /// Grows whenever there may be more to hand over.
     round: AtomicU64,
     /// No thread begins anything.
     paused: AtomicBool,
+    /// All threads leave.
+    closed: AtomicBool,
 }
 
 struct Feeder {
@@ -64,28 +117,44 @@ enum Stand {
 }
 
 impl Feeders {
+    /// None yet, for the own ledger.
+    pub(super) fn from_own_ledger(cx: &Cx, once: bool) -> Self {
+        Self::new(cx, Arc::new(OwnLedger(cx.clone())), once)
+    }
+
+    /// None yet.
+    pub fn new(cx: &Cx, source: Arc<dyn Source>, once: bool) -> Self {
+        Self {
+            cx: cx.clone(),
+            source,
+            once,
+            all: Vec::new(),
+            shared: Arc::default(),
+        }
+    }
+
     /// Starts a thread for each projection that has none. One whose projection is gone leaves by itself.
-    pub(super) fn follow(&mut self, cx: &Cx, projections: Vec<Projection>, once: bool) {
+    pub fn follow(&mut self, projections: Vec<Projection>) {
         self.shared.paused.store(false, Ordering::SeqCst);
         let wanted = |name: &str| projections.iter().any(|p| p.name == name);
         // One that failed is not begun again by this worker, lest it fail in a circle.
         let stays = |f: &Feeder| *lock(&f.stand) != Stand::Gone && wanted(&f.name);
         self.all.retain(|f| !f.thread.is_finished() || stays(f));
         for projection in projections {
-            let is_ours = KINDS.contains(&projection.kind.as_str())
-                && project::is_once(&projection.name).is_none();
-            if is_ours && !self.all.iter().any(|f| f.name == projection.name) {
-                self.start(cx, projection.name, once);
+            let has_thread = self.all.iter().any(|f| f.name == projection.name);
+            if !has_thread && self.source.feeds(&projection) {
+                self.start(projection.name);
             }
         }
     }
 
-    fn start(&mut self, cx: &Cx, name: String, once: bool) {
+    fn start(&mut self, name: String) {
         let stand = Arc::new(Mutex::new(Stand::Busy));
         let at_work = AtWork {
-            cx: cx.clone(),
+            cx: self.cx.clone(),
+            source: Arc::clone(&self.source),
             name: name.clone(),
-            once,
+            once: self.once,
             shared: Arc::clone(&self.shared),
             stand: Arc::clone(&stand),
         };
@@ -120,6 +189,13 @@ impl Feeders {
         let is_free = !self.all.iter().any(at_work);
         self.shared.paused.store(is_free, Ordering::SeqCst);
         is_free
+    }
+
+    /// Has all threads leave once they are through with what they are at; `true` when they have.
+    #[cfg(all(feature = "gateway", feature = "postgres"))]
+    pub fn close(&self) -> bool {
+        self.shared.closed.store(true, Ordering::SeqCst);
+        self.all.iter().all(|f| f.thread.is_finished())
     }
 }
 
@@ -172,6 +248,7 @@ enum Look {
 /// One thread.
 struct AtWork {
     cx: Cx,
+    source: Arc<dyn Source>,
     name: String,
     once: bool,
     shared: Arc<Shared>,
@@ -180,6 +257,14 @@ struct AtWork {
 
 /// The projection as it was looked at, and how it is fed.
 type Open = (Projection, Feed);
+
+/// What a thread knows of its projection.
+#[derive(Default)]
+struct Known {
+    open: Option<Open>,
+    /// What whoever fed it before had in its hands was freed.
+    is_taken_over: bool,
+}
 
 /// How a projection is fed.
 enum Feed {
@@ -191,24 +276,28 @@ enum Feed {
     Gateway(Box<(Sender, Way)>),
 }
 
-/// How a projection is fed; nothing for one that its own program feeds.
-fn feed_of(cx: &Cx, projection: &Projection) -> Option<Feed> {
+/// How a projection is fed, whose headers are kept under a name; nothing for one that its own program feeds.
+fn feed_of(cx: &Cx, projection: &Projection, secret: &str) -> Option<Feed> {
     if projection.kind == DESTINATION {
         let client = gateway::client(&cx.home, projection, Timeouts::default()).ok()?;
         return Some(Feed::Gateway(Box::new((Sender::default(), Way(client)))));
     }
     if let Some(destination) = Destination::from_projection(projection) {
-        return traces(cx, &projection.name, destination);
+        return traces(cx, (&projection.name, secret), destination);
     }
     project::sink(projection).map(Feed::Sink)
 }
 
 /// How a server gets traces of sessions.
-fn traces(cx: &Cx, name: &str, destination: Result<Destination, DestinationError>) -> Option<Feed> {
+fn traces(
+    cx: &Cx,
+    (name, secret): (&str, &str),
+    destination: Result<Destination, DestinationError>,
+) -> Option<Feed> {
     let destination = destination
         .inspect_err(|e| tracing::error!("destination {name}: {e}"))
         .ok()?;
-    let client = headers::client(&cx.home, name, &destination);
+    let client = headers::client(&cx.home, secret, &destination);
     if destination.sends == Sends::Native {
         let forwarder = Forwarder::new(name, destination, client);
         return Some(Feed::Forwarder(Box::new(forwarder)));
@@ -217,18 +306,23 @@ fn traces(cx: &Cx, name: &str, destination: Result<Destination, DestinationError
     Some(Feed::Sink(Box::new(sink)))
 }
 
+/// Whatever ends a thread, another process may feed its projection.
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.source.release(&self.name);
+    }
+}
+
 impl AtWork {
     /// Feeds the projection until it is gone.
     fn run(&self) -> Result<(), CommandError> {
-        let mut ledger = self.cx.open_ledger()?;
+        let mut ledger = self.source.open()?;
         let world = self.cx.world_in_home()?;
-        // Whoever worked before is dead: it had the lock that this worker has.
-        project::take_over(&world, &mut ledger, &self.name)?;
-        let mut open = None;
-        loop {
+        let mut known = Known::default();
+        while !self.shared.closed.load(Ordering::SeqCst) {
             let round = self.shared.round.load(Ordering::SeqCst);
-            let done = match self.poll(&world, &mut ledger, &mut open) {
-                Ok(Look::Due) if self.begin() => self.feed(&world, &mut ledger, &mut open),
+            let done = match self.poll(&world, &mut ledger, &mut known) {
+                Ok(Look::Due) if self.begin() => self.feed(&world, &mut ledger, &mut known),
                 Ok(Look::Due) => {
                     thread::sleep(LOOK);
                     Ok(())
@@ -244,7 +338,7 @@ impl AtWork {
                 tracing::warn!("projection {} waits: {error}", self.name);
                 *lock(&self.stand) = Stand::Idle(round);
                 thread::sleep(AFTER_FAILURE);
-                project::take_over(&world, &mut ledger, &self.name)?;
+                known.is_taken_over = false;
             }
         }
         *lock(&self.stand) = Stand::Gone;
@@ -266,19 +360,29 @@ impl AtWork {
         &self,
         world: &World<'_>,
         ledger: &mut dyn Ledger,
-        open: &mut Option<Open>,
+        known: &mut Known,
     ) -> Result<Look, LedgerError> {
-        let known = read(ledger, |tx| tx.projections())?;
-        let Some(now) = known.into_iter().find(|p| p.name == self.name) else {
+        let all = read(ledger, |tx| tx.projections())?;
+        let Some(now) = all.into_iter().find(|p| p.name == self.name) else {
             return Ok(Look::Gone);
         };
-        if open.as_ref().is_none_or(|(before, _)| *before != now) {
-            let Some(feed) = feed_of(&self.cx, &now) else {
+        if known.open.as_ref().is_none_or(|(before, _)| *before != now) {
+            let secret = self.source.secret_name(&self.name);
+            let feed = feed_of(&self.cx, &now, &secret).filter(|_| self.source.feeds(&now));
+            let Some(feed) = feed else {
                 return Ok(Look::Gone);
             };
-            *open = Some((now, feed));
+            known.open = Some((now, feed));
         }
-        let next = match open {
+        if !self.source.holds(&self.name)? {
+            known.is_taken_over = false;
+            return Ok(Look::Later(None));
+        }
+        if !known.is_taken_over {
+            project::take_over(world, ledger, &self.name)?;
+            known.is_taken_over = true;
+        }
+        let next = match &known.open {
             Some((_, Feed::Forwarder(forwarder))) => {
                 let waits = forwarder.next_try(ledger, world.now())?;
                 let due = project::next_try(ledger, &self.name)?;
@@ -298,9 +402,9 @@ impl AtWork {
         &self,
         world: &World<'_>,
         ledger: &mut dyn Ledger,
-        open: &mut Option<Open>,
+        known: &mut Known,
     ) -> Result<(), LedgerError> {
-        match open {
+        match &mut known.open {
             Some((_, Feed::Sink(sink))) => {
                 project::feed(world, ledger, &self.name, sink.as_mut())?;
             }

@@ -14,7 +14,7 @@ use siglum_domain::{
 };
 use uuid::Uuid;
 
-use super::{PostgresConnection, PostgresHints, PostgresLedger, PostgresSettings};
+use super::{PostgresConnection, PostgresHints, PostgresLedger, PostgresSettings, SharedLedger};
 use crate::record::{Mode, SessionFilter, SessionOrigin, SessionRecord};
 use crate::sqlite::Open;
 use crate::testing::Server;

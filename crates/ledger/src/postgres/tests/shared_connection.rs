@@ -1,6 +1,7 @@
 //! One connection for several tenants.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
 
 use siglum_domain::Tenant;
 
@@ -42,6 +43,74 @@ fn tenants_use_one_connection_in_turn_and_see_their_own() {
     }
     let ids = [&one, &two].map(|tenant| connection.with(tenant, |ledger| ledger.id()).unwrap());
     assert_ne!(ids[0], ids[1]);
+}
+
+/// Whether a connection gets the right, once the server has noticed who lost it.
+fn gets(connection: &mut PostgresConnection, tenant: &Tenant) -> bool {
+    for _ in 0..500 {
+        if connection.hold(tenant, "x").unwrap() {
+            return true;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    false
+}
+
+#[test]
+fn a_right_is_one_connections_until_it_is_given_back_or_the_connection_ends() {
+    let Some(home) = Home::shared() else { return };
+    let (mut connection, [one, two]) = two_tenants(&home);
+    let mut other = PostgresConnection::new(home.settings.clone());
+    for _ in 0..2 {
+        assert!(connection.hold(&one, "x").unwrap());
+    }
+    assert!(!other.hold(&one, "x").unwrap());
+    assert!(other.hold(&one, "y").unwrap(), "it is another right");
+    assert!(other.hold(&two, "x").unwrap(), "it is another tenant's");
+    other.release(&one, "x");
+    assert!(
+        !other.hold(&one, "x").unwrap(),
+        "nobody gives back what another has"
+    );
+    connection.release(&one, "x");
+    assert!(other.hold(&one, "x").unwrap());
+    drop(other);
+    assert!(gets(&mut connection, &one));
+    let pid = served_by(&mut connection, &one);
+    end_connections(&home, pid);
+    let mut third = PostgresConnection::new(home.settings.clone());
+    assert!(gets(&mut third, &one));
+    let done = connection.with(&one, |ledger| decline(ledger, "x"));
+    done.unwrap().unwrap();
+    assert!(
+        !connection.hold(&one, "x").unwrap(),
+        "its right ended with its connection"
+    );
+}
+
+#[test]
+fn threads_share_a_connection_and_keep_it_for_no_longer_than_a_transaction() {
+    let Some(home) = Home::shared() else { return };
+    let (connection, [one, two]) = two_tenants(&home);
+    let connection = Arc::new(Mutex::new(connection));
+    let ledgers = [one, two].map(|tenant| SharedLedger::open(&connection, tenant).unwrap());
+    let threads = ledgers.clone().map(|mut ledger| {
+        std::thread::spawn(move || {
+            for n in 0..20 {
+                let done = crate::write(&mut ledger, Durability::Process, |tx| {
+                    declined(tx, &n.to_string())
+                });
+                done.unwrap();
+            }
+        })
+    });
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    for mut ledger in ledgers {
+        let found = crate::read(&mut ledger, |tx| tx.declines(at(0), 100)).unwrap();
+        assert_eq!(found.len(), 20);
+    }
 }
 
 #[test]
