@@ -40,6 +40,7 @@ mod shared_schemas;
 mod shares;
 mod stream;
 mod telemetry;
+mod tls;
 mod undecided;
 mod unknown_name;
 mod wire;
@@ -54,3 +55,4 @@ pub use settings::{
     Configured, Handed, Handing, HeartbeatSettings, Limits, Over, RunAgent, RunSettings, Settings,
     Store, Written,
 };
+pub use tls::{TlsError, TlsFiles};

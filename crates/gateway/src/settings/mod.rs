@@ -12,6 +12,7 @@ use siglum_engine::driven::turn::Decision;
 
 use crate::cors::Origin;
 use crate::proxies::Network;
+use crate::tls::TlsFiles;
 
 pub use heartbeats::{Configured, HeartbeatSettings};
 pub use runs::{Handed, Handing, Over, RunAgent, RunSettings};
@@ -20,11 +21,13 @@ pub use store::{Store, Written};
 /// How to serve.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where to listen. An address that others can reach needs `plain`.
+    /// Where to listen. An address that others can reach needs `tls` or `plain`.
     pub listen: SocketAddr,
     /// Listen on an address that others can reach, though what is sent there is not encrypted: something before this
     /// program does that.
     pub plain: bool,
+    /// Encrypt what is sent there, with this certificate.
+    pub tls: Option<TlsFiles>,
     pub store: Store,
     pub limits: Limits,
     /// What contexts have of the ones before them.
@@ -37,6 +40,17 @@ pub struct Settings {
     pub origins: Vec<Origin>,
     /// Proxies that are believed for whom they ask.
     pub proxies: Vec<Network>,
+}
+
+impl Settings {
+    /// How URLs of the gateway begin: `https`, or `http` without a certificate.
+    #[must_use]
+    pub const fn scheme(&self) -> &'static str {
+        match self.tls {
+            Some(_) => "https",
+            None => "http",
+        }
+    }
 }
 
 /// How much the gateway takes and does at once. What is above is refused with a word about it.

@@ -38,6 +38,7 @@ mod stops;
 mod store_connections;
 mod streams;
 mod team;
+mod tls;
 mod turns;
 mod two;
 mod unknown_fields;
