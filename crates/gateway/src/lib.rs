@@ -29,6 +29,7 @@ mod query;
 mod quota;
 mod request_id;
 mod request_log;
+mod retention;
 mod router;
 mod routes;
 mod run_answer;

@@ -22,6 +22,7 @@ use crate::app::App;
 use crate::connection;
 use crate::heartbeats;
 use crate::ledgers::{Ledgers, Unavailable};
+use crate::retention;
 use crate::router::router;
 use crate::serve_error::ServeError;
 use crate::settings::Settings;
@@ -86,6 +87,7 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         }
         if !matches!(settings.store, Store::File(..)) {
             tokio::spawn(fold(app.clone()));
+            tokio::spawn(retention::watch(app.clone(), settings.retention));
         }
         if let Some(decision) = settings.held {
             tokio::spawn(undecided::settle(app.clone(), decision));

@@ -38,6 +38,8 @@ pub const SCHEMA: &str = "siglum.serve/1";
 /// session returns one for that session. On SIGTERM and SIGINT, the gateway begins no further runs, finishes those in
 /// progress, and stops; a second signal ends it at once.
 ///
+/// The settings `keep_sessions`, `keep_telemetry` and `keep_audit` (`siglum config list`) say how long data is kept.
+///
 /// The API is described at /v1/openapi.json; /readyz reports readiness, /metrics exposes metrics. The log is on stderr,
 /// with one line for each request.
 #[derive(clap::Args)]
@@ -183,6 +185,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             log: Some(cx.home.heartbeats()),
         },
         held: args.held.decision(),
+        retention: cx.config.retention(),
         origins: args.allow_origin.clone(),
         proxies: args.trusted_proxy.clone(),
     };

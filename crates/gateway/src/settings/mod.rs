@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use siglum_domain::context::Policy;
 use siglum_engine::driven::turn::Decision;
+use siglum_engine::retention::RetentionPolicy;
 
 use crate::cors::Origin;
 use crate::proxies::Network;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub runs: RunSettings,
     /// What is decided of a turn whose driver died in the middle of a call; without it, somebody is asked.
     pub held: Option<Decision>,
+    /// How long what a PostgreSQL store has is kept; a file has a worker for that.
+    pub retention: RetentionPolicy,
     /// Pages of these origins may ask, and no others.
     pub origins: Vec<Origin>,
     /// Proxies that are believed for whom they ask.

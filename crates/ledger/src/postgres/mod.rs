@@ -29,6 +29,7 @@ mod projections;
 mod queue;
 mod replicas;
 mod requests;
+mod retention;
 mod runs;
 mod scope;
 mod sessions;

@@ -30,6 +30,7 @@ mod persistence;
 pub(crate) mod raw;
 mod refusals;
 mod repositories;
+mod retention;
 mod schemathesis;
 pub(crate) mod server;
 mod slow_readers;
