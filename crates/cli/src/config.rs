@@ -7,11 +7,13 @@ mod contexts;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use etcetera::BaseStrategy;
 use siglum_domain::context::Rule;
+use siglum_engine::retention::RetentionPolicy;
 
-use crate::env;
+use crate::{env, time};
 
 /// A file of settings that is larger than this is left out, in bytes.
 const FILE_MOST: u64 = 64 << 10;
@@ -46,15 +48,28 @@ pub struct Key {
     pub default: &'static str,
     pub help: &'static str,
     /// What it may be.
-    pub values: &'static [&'static str],
+    values: Values,
     /// The one value that a repository may give it.
     narrow: Option<&'static str>,
 }
 
+/// What a setting may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Values {
+    OneOf(&'static [&'static str]),
+    /// How long something is kept: [`FOREVER`], or a duration of a day or more.
+    Age,
+}
+
+/// The word for what is kept for good.
+const FOREVER: &str = "forever";
+/// Nothing goes before it is so old: whoever mistypes an age loses nothing of today.
+const AGE_LEAST: Duration = Duration::from_hours(24);
+
 /// The table of what is run on a schedule, in the user's file alone.
 pub const HEARTBEATS: &str = "heartbeat";
 
-const SWITCH: &[&str] = &["true", "false"];
+const SWITCH: Values = Values::OneOf(&["true", "false"]);
 
 /// The setting that `siglum init` changes for whoever wants no trailers.
 pub const TRAILER: Key = Key {
@@ -79,7 +94,28 @@ pub const KEYS: &[Key] = &[
         name: "color",
         default: "auto",
         help: "When to use colours: auto, always or never",
-        values: &["auto", "always", "never"],
+        values: Values::OneOf(&["auto", "always", "never"]),
+        narrow: None,
+    },
+    Key {
+        name: "keep_sessions",
+        default: FOREVER,
+        help: "How long to keep silent sessions before they are forgotten, such as 400d",
+        values: Values::Age,
+        narrow: None,
+    },
+    Key {
+        name: "keep_telemetry",
+        default: FOREVER,
+        help: "How long to keep telemetry without a session, such as 30d",
+        values: Values::Age,
+        narrow: None,
+    },
+    Key {
+        name: "keep_audit",
+        default: FOREVER,
+        help: "How long to keep entries of the audit log, such as 2y",
+        values: Values::Age,
         narrow: None,
     },
 ];
@@ -102,16 +138,24 @@ impl Key {
 
     /// Says what is wrong with a value.
     pub fn check(&self, value: &str) -> Result<(), String> {
-        if self.values.contains(&value) {
-            return Ok(());
-        }
+        let expected = match self.values {
+            Values::OneOf(words) if words.contains(&value) => return Ok(()),
+            Values::Age if value == FOREVER || age(value).is_some() => return Ok(()),
+            Values::OneOf(words) => format!("one of {}", words.join(", ")),
+            Values::Age => format!("`{FOREVER}`, or a duration of a day or more such as `400d`"),
+        };
         let shown: String = value.chars().filter(|c| !c.is_control()).take(40).collect();
         Err(format!(
-            "`{}` must be one of {} (got `{shown}`)",
-            self.name,
-            self.values.join(", ")
+            "`{}` must be {expected} (got `{shown}`)",
+            self.name
         ))
     }
+}
+
+/// An age that something may have while it is kept.
+fn age(value: &str) -> Option<Duration> {
+    let age = time::duration(value).ok()?;
+    (age >= AGE_LEAST).then_some(age)
 }
 
 /// A value with its origin.
@@ -238,6 +282,15 @@ impl Config {
         self.get("record") != "false"
     }
 
+    /// How long what the ledger has is kept.
+    pub fn retention(&self) -> RetentionPolicy {
+        RetentionPolicy {
+            sessions: age(self.get("keep_sessions")),
+            telemetry: age(self.get("keep_telemetry")),
+            audit: age(self.get("keep_audit")),
+        }
+    }
+
     /// Whether commits of sessions get a trailer.
     pub fn trailers(&self) -> bool {
         self.get("trailer") != "false"
@@ -325,6 +378,33 @@ mod tests {
             ]
         );
         assert_eq!(config("= 1", Origin::User).warnings.len(), 1);
+    }
+
+    #[test]
+    fn what_is_kept_has_an_age_of_a_day_or_more_and_no_repository_says_it() {
+        assert!(Config::defaults().retention().keeps_all());
+        let kept = config(
+            "keep_sessions = \"400d\"\nkeep_audit = \"2y\"",
+            Origin::User,
+        );
+        let days = |days: u64| Some(Duration::from_hours(24 * days));
+        let policy = RetentionPolicy {
+            sessions: days(400),
+            telemetry: None,
+            audit: days(730),
+        };
+        assert_eq!((kept.retention(), kept.warnings.len()), (policy, 0));
+        for bad in ["23h", "0s", "x", "400", "-1d"] {
+            let refused = config(&format!("keep_sessions = \"{bad}\""), Origin::User);
+            assert!(refused.retention().keeps_all(), "{bad}");
+            assert_eq!(refused.warnings.len(), 1, "{bad}");
+        }
+        let repository = config("keep_sessions = \"1d\"", Origin::Repository);
+        assert!(repository.retention().keeps_all());
+        assert_eq!(
+            repository.warnings,
+            ["f: a repository may not set `keep_sessions`"]
+        );
     }
 
     #[test]

@@ -146,6 +146,11 @@ impl Home {
         self.dir.join("bin/siglum")
     }
 
+    /// When it was looked last what is older than it is kept.
+    pub fn last_retention(&self) -> PathBuf {
+        self.dir.join("last-retention")
+    }
+
     /// The lock of the one worker.
     pub fn worker_lock(&self) -> PathBuf {
         self.dir.join("worker.lock")

@@ -71,7 +71,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a duration such as `90s`, `2h` or `30d`".to_owned())
 }
 
-/// `90s`, `30m`, `2h`, `3d`, `1w`, or several of them: how long ago, in milliseconds.
+/// `90s`, `30m`, `2h`, `3d`, `1w`, `1y` (365 days), or several of them: how long ago, in milliseconds.
 fn span(text: &str) -> Option<i64> {
     let mut rest = text;
     let mut millis: i64 = 0;
@@ -84,6 +84,7 @@ fn span(text: &str) -> Option<i64> {
             b'h' => 3_600,
             b'd' => 86_400,
             b'w' => 604_800,
+            b'y' => 31_536_000,
             _ => return None,
         };
         millis = millis.checked_add(number.checked_mul(seconds * 1_000)?)?;
@@ -155,6 +156,7 @@ mod tests {
         check("2h", two, two);
         check("1h3600s", two, two);
         check("1w", "2025-12-25T01:00:00Z", "2025-12-25T01:00:00Z");
+        check("1y", "2025-01-01T01:00:00Z", "2025-01-01T01:00:00Z");
         check("0s", "2026-01-01T01:00:00Z", "2026-01-01T01:00:00Z");
     }
 

@@ -358,7 +358,7 @@ fn objects(shelf: &dyn Shelf) -> Outcome {
         "versions of the first session"
     );
     let mut later = Desk::open(shelf)?;
-    let others = later.read(|tx| tx.objects_of_others(session_id(1)))?;
+    let others = later.read(|tx| tx.objects_of_others(&[session_id(1)]))?;
     same!(
         others,
         [
@@ -366,6 +366,9 @@ fn objects(shelf: &dyn Shelf) -> Outcome {
         ],
         "versions of the others"
     );
+    let both = [session_id(1), session_id(2)];
+    let beside = later.read(|tx| tx.objects_of_others(&both))?;
+    same!(beside, Vec::<String>::new(), "versions of all but both");
     desk.write(|tx| tx.forget_session(session_id(1), at(9)))?;
     let own = desk.read(|tx| tx.objects_of(session_id(1)))?;
     same!(own, Vec::<String>::new(), "versions of a forgotten session");

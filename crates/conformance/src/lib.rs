@@ -29,6 +29,7 @@ mod receipts;
 mod replicas;
 mod requests;
 mod restoring;
+mod retention;
 mod runs;
 mod sample;
 mod scopes;

@@ -4,8 +4,8 @@ use super::check::{Check, Failure, Shelf};
 use super::{
     access, audit, checkpoints, claims, commits, contexts, deliveries, driven, dropping, entries,
     folds, forgetting, heartbeats, integrity, leases, lists, pipelines, places, projections, queue,
-    receipts, replicas, requests, restoring, runs, scopes, sessions, statements, telemetry,
-    transactions, turns, usage, usage_quarters, waits,
+    receipts, replicas, requests, restoring, retention, runs, scopes, sessions, statements,
+    telemetry, transactions, turns, usage, usage_quarters, waits,
 };
 
 /// All checks.
@@ -45,6 +45,7 @@ pub fn checks() -> Vec<Check> {
         usage_quarters::CHECKS,
         heartbeats::CHECKS,
         dropping::CHECKS,
+        retention::CHECKS,
         transactions::CHECKS,
     ]
     .concat()

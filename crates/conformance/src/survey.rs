@@ -185,7 +185,7 @@ fn verb_answers(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>,
         payloads(0, 9);
         segments("", 0, 9);
         objects_of(one);
-        objects_of_others(one);
+        objects_of_others(&[one]);
         texts(DETAIL, "", 9); text_columns(); kept_telemetry(TelemetryStore::Unassigned, 0, 9);
         last_of_kind(session_id(2), "prompt", 9);
         entry(one, Source::Hook, "k1");

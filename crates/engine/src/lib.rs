@@ -13,6 +13,7 @@ pub mod forget;
 pub mod identity;
 pub mod record;
 pub mod restore;
+pub mod retention;
 pub mod settle;
 pub mod share;
 #[cfg(test)]

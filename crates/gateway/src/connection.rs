@@ -1,4 +1,4 @@
-//! One connection: HTTP/1.1, or HTTP/2 where whoever connects begins with it.
+//! One connection: HTTP/1.1, or HTTP/2 where whoever connects begins with it, over TLS where the gateway has a certificate.
 //!
 //! A body that nobody wants (of a request that is refused for its size, its token, its route) is read to its end and
 //! thrown away, within bounds, so that whoever sends it gets to the answer. A client that takes an answer too slowly is
@@ -12,6 +12,7 @@
     )
 )]
 mod activity;
+mod encrypted;
 mod patience;
 mod unread;
 
@@ -28,6 +29,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::Watcher;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tower::ServiceExt;
 
@@ -37,22 +39,45 @@ use self::unread::Unread;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::request_log::RequestLog;
+use crate::tls::Tls;
 
-/// Serves a connection to its end.
+/// Serves a connection to its end, over TLS if there is a certificate.
 pub(crate) async fn serve(
     app: &App,
     router: Router,
     stream: TcpStream,
     peer: IpAddr,
     open: Watcher,
+    tls: Option<&Tls>,
 ) {
     let _ = stream.set_nodelay(true);
+    if let Some(tls) = tls {
+        let Some(stream) = encrypted::accept(app, tls, stream).await else {
+            return;
+        };
+        #[cfg(feature = "grpc")]
+        if encrypted::is_two(&stream) {
+            return two::serve(app, router, stream, peer, open).await;
+        }
+        return one(app, router, stream, peer, open).await;
+    }
     #[cfg(feature = "grpc")]
-    match two::begins(&stream, app.limits().head_wait).await {
+    let begin = two::begins(&stream, app.limits().head_wait).await;
+    let stream = Patient::new(stream, app.limits().write_wait);
+    #[cfg(feature = "grpc")]
+    match begin {
         two::Begin::One => {}
         two::Begin::Two => return two::serve(app, router, stream, peer, open).await,
         two::Begin::Not => return,
     }
+    one(app, router, stream, peer, open).await;
+}
+
+/// Serves a connection that speaks HTTP/1.1.
+async fn one<S>(app: &App, router: Router, stream: S, peer: IpAddr, open: Watcher)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let by = Connection::new();
     let handle = service_fn(move |request: hyper::Request<Incoming>| {
         let is_sent = !request.headers().contains_key(header::EXPECT);
@@ -71,7 +96,6 @@ pub(crate) async fn serve(
             Ok::<_, Infallible>(response)
         }
     });
-    let stream = Patient::new(stream, app.limits().write_wait);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(app.limits().head_wait)
@@ -195,13 +219,10 @@ mod two {
         }
     }
 
-    pub(super) async fn serve(
-        app: &App,
-        router: Router,
-        stream: TcpStream,
-        peer: IpAddr,
-        open: Watcher,
-    ) {
+    pub(super) async fn serve<S>(app: &App, router: Router, stream: S, peer: IpAddr, open: Watcher)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let by = Connection::new();
         let (shared, answering) = (app.clone(), by.clone());
         let handle = service_fn(move |request: hyper::Request<Incoming>| {
@@ -213,7 +234,6 @@ mod two {
             }
         });
         let head = u32::try_from(app.limits().head).unwrap_or(u32::MAX);
-        let stream = Patient::new(stream, app.limits().write_wait);
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS)

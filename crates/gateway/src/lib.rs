@@ -29,6 +29,7 @@ mod query;
 mod quota;
 mod request_id;
 mod request_log;
+mod retention;
 mod router;
 mod routes;
 mod run_answer;
@@ -40,6 +41,7 @@ mod shared_schemas;
 mod shares;
 mod stream;
 mod telemetry;
+mod tls;
 mod undecided;
 mod unknown_name;
 mod wire;
@@ -54,3 +56,4 @@ pub use settings::{
     Configured, Handed, Handing, HeartbeatSettings, Limits, Over, Projecting, RunAgent,
     RunSettings, Settings, Store, Written,
 };
+pub use tls::{TlsError, TlsFiles};

@@ -22,9 +22,11 @@ use crate::app::App;
 use crate::connection;
 use crate::heartbeats;
 use crate::ledgers::{Ledgers, Unavailable};
+use crate::retention;
 use crate::router::router;
 use crate::serve_error::ServeError;
 use crate::settings::{Projecting, Settings, Store};
+use crate::tls::{self, Tls};
 use crate::undecided;
 
 /// How long to wait after the system had no room for a connection.
@@ -50,9 +52,10 @@ const KEPT: Duration = Duration::from_hours(24);
 /// # Errors
 /// Why it cannot begin, and that a second signal did not let it finish.
 pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
-    if !settings.listen.ip().is_loopback() && !settings.plain {
+    if !settings.listen.ip().is_loopback() && !settings.plain && settings.tls.is_none() {
         return Err(ServeError::Plain(settings.listen));
     }
+    let tls = settings.tls.as_ref().map(Tls::open).transpose()?;
     siglum_platform::allow_many_files();
     let ledgers = Ledgers::open(&settings.store, &settings.limits)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -68,12 +71,17 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         let address = listener.local_addr().map_err(failed)?;
         ready(address);
         let (store, version) = (settings.store.shown(), env!("CARGO_PKG_VERSION"));
+        let scheme = settings.scheme();
         tracing::info!(
             %address,
             %store,
             version,
-            "siglum {version} serves {store} at http://{address}"
+            "siglum {version} serves {store} at {scheme}://{address}"
         );
+        if let Some(tls) = &tls {
+            let hangup = signal(SignalKind::hangup()).map_err(ServeError::Start)?;
+            tokio::spawn(tls::follow(tls.clone(), hangup, app.stopping()));
+        }
         tokio::spawn(tidy(app.clone()));
         if !settings.runs.agents.is_empty() {
             tokio::spawn(heartbeats::watch(app.clone()));
@@ -83,11 +91,12 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
             if let Some(projecting) = &settings.projecting {
                 tokio::spawn(project(app.clone(), projecting.clone()));
             }
+            tokio::spawn(retention::watch(app.clone(), settings.retention));
         }
         if let Some(decision) = settings.held {
             tokio::spawn(undecided::settle(app.clone(), decision));
         }
-        serve_until_stopped(&app, listener, signals).await
+        serve_until_stopped(&app, listener, tls, signals).await
     })
 }
 
@@ -118,12 +127,14 @@ impl StopSignals {
 async fn serve_until_stopped(
     app: &App,
     listener: TcpListener,
+    tls: Option<Tls>,
     mut signals: StopSignals,
 ) -> Result<(), ServeError> {
     let door = Door {
         app,
         router: router(app),
         listener,
+        tls,
         room: Arc::new(Semaphore::new(app.limits().connections)),
         open: GracefulShutdown::new(),
     };
@@ -161,6 +172,7 @@ struct Door<'a> {
     app: &'a App,
     router: Router,
     listener: TcpListener,
+    tls: Option<Tls>,
     room: Arc<Semaphore>,
     open: GracefulShutdown,
 }
@@ -188,9 +200,11 @@ impl Door<'_> {
             };
             let (app, router, watcher) =
                 (self.app.clone(), self.router.clone(), self.open.watcher());
+            let tls = self.tls.clone();
             tokio::spawn(async move {
                 app.metrics().connections.inc();
-                connection::serve(&app, router, stream, peer.ip(), watcher).await;
+                let peer = peer.ip();
+                connection::serve(&app, router, stream, peer, watcher, tls.as_ref()).await;
                 app.metrics().connections.dec();
                 drop((permit, share));
             });

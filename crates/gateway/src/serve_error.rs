@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 
 use siglum_ledger::LedgerError;
 
+use crate::tls::TlsError;
+
 /// Why the gateway does not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -13,6 +15,8 @@ pub enum ServeError {
     Plain(SocketAddr),
     #[error("cannot listen on {0}")]
     Listen(SocketAddr, #[source] io::Error),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error(transparent)]
     Store(#[from] LedgerError),
     /// The system gives no threads.

@@ -39,8 +39,8 @@ pub trait Forgetting {
 
     /// The addresses of the file versions that a session saw, in order.
     fn objects_of(&mut self, session: SessionId) -> Result<Vec<String>>;
-    /// The addresses of the file versions that sessions other than this one saw, in order.
-    fn objects_of_others(&mut self, session: SessionId) -> Result<Vec<String>>;
+    /// The addresses of the file versions that sessions other than these saw, in order.
+    fn objects_of_others(&mut self, sessions: &[SessionId]) -> Result<Vec<String>>;
     /// Takes a file version out of all edits, with the hashes of the lines that they added.
     fn drop_object(&mut self, address: &str) -> Result<()>;
 

@@ -4,7 +4,7 @@
 //! [`Transaction`]s, whose verbs are grouped by what they speak of: [`Sessions`], [`Log`],
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
 //! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`],
-//! [`Contexts`], [`Heartbeats`], [`Runs`].
+//! [`Contexts`], [`Heartbeats`], [`Runs`], [`Retention`].
 //! The engine composes them; nothing here judges or decides. SQL lives in
 //! this crate alone.
 
@@ -27,6 +27,7 @@ mod queue;
 mod record;
 mod replicas;
 mod requests;
+mod retention;
 mod row;
 mod runs;
 mod schema;
@@ -71,6 +72,7 @@ pub use replicas::{
     RewriteRecord,
 };
 pub use requests::{RequestRecord, Requests};
+pub use retention::Retention;
 pub use row::{LogRow, stored_facts, stored_name};
 pub use runs::{
     ActiveRun, InteractionOption, InteractionRecord, RunEnd, RunEvents, RunRecord, Runs, Settlement,

@@ -16,6 +16,7 @@ use crate::projections::Projections;
 use crate::queue::Queue;
 use crate::replicas::Replicas;
 use crate::requests::Requests;
+use crate::retention::Retention;
 use crate::runs::Runs;
 use crate::sessions::Sessions;
 use crate::telemetry::Telemetry;
@@ -193,6 +194,7 @@ pub trait Transaction:
     + Heartbeats
     + Contexts
     + Runs
+    + Retention
 {
     /// Runs `work` as a part of this transaction: if it fails, what it wrote is taken back, and what was written
     /// before it stays. `work` runs once.

@@ -520,3 +520,39 @@ fn a_forgotten_text_goes_from_telemetry_without_a_session() {
     assert_eq!(world.count("SELECT count(*) FROM unassigned"), 0);
     assert!(!holds(&kept(&repo), "durian"));
 }
+
+#[test]
+fn a_session_that_was_silent_for_long_goes_by_age_and_its_commit_keeps_its_answer() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "one");
+    agent.prompt("Say the-quarterly-word.");
+    agent.write("a.txt", "one\n");
+    agent.sh("git add . && git commit -q -m work");
+    agent.stop();
+    agent.end("exit");
+    agent.quit();
+    until("the worker has left", || world.processes().is_empty());
+    repo.siglum(&["worker", "--once"]).ok();
+    let old = || world.json(&repo.dir, &["forget", "--older-than", "30d", "--dry-run"]);
+    assert_eq!(old()["sessions"], json!([]));
+    let hundred_days = "UPDATE sessions SET last_at = last_at - 8640000000000000";
+    world.store().execute(hundred_days, []).unwrap();
+    let shown = old();
+    assert_eq!(shown["sessions"].as_array().unwrap().len(), 1, "{shown}");
+    assert_eq!(shown["done"], false);
+    // Without a setting nothing goes.
+    repo.siglum(&["worker", "--once"]).ok();
+    assert!(holds(&kept(&repo), "the-quarterly-word"));
+    repo.siglum(&["config", "set", "keep_sessions", "30d"]).ok();
+    repo.siglum(&["worker", "--once"]).ok();
+    assert!(!holds(&kept(&repo), "the-quarterly-word"));
+    assert_eq!(old()["sessions"], json!([]));
+    let why = world.json(&repo.dir, &["why"]);
+    assert_eq!(why["committer"]["verdict"], "certain", "{why}");
+    repo.siglum(&["verify"]).ok();
+    let listed = world.json(&repo.dir, &["audit", "list"]).to_string();
+    assert!(listed.contains("retention.applied"), "{listed}");
+    let refused = repo.siglum(&["config", "set", "keep_sessions", "1h"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+}

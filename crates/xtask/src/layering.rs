@@ -84,6 +84,7 @@ const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
     ("tokio", &["siglum-gateway", "siglum-egress"], &[]),
     ("postgres", &["siglum-tests"], &["siglum-ledger"]),
     ("tokio-postgres-rustls", &[], &["siglum-ledger"]),
+    ("tokio-rustls", &["siglum-gateway"], &[]),
     ("axum", &["siglum-gateway"], &[]),
     ("tower-http", &["siglum-gateway"], &[]),
     (

@@ -4,18 +4,20 @@ mod tell;
 
 use std::io::Read as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_engine::forget::{self, Costs, Holding, Needle, NeedleError, Place, Report};
 use siglum_engine::views::find;
-use siglum_engine::{World, worker};
+use siglum_engine::{World, retention, worker};
 use siglum_ledger::{Ledger, TelemetryStore, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::store;
 use crate::text_files::{TextFiles, take_up_notes};
+use crate::time;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.forget/1";
@@ -35,6 +37,9 @@ Examples:
   Erase a session
     siglum forget 7c2a91e4
 
+  Show the sessions that have been silent for 400 days, as a dry run
+    siglum forget --older-than 400d --dry-run
+
   Show the secrets that any rule finds, as a dry run
     siglum forget --rule all --dry-run")]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
@@ -42,6 +47,10 @@ pub struct Args {
     /// Sessions: their ids, the last digits of them, or the agent's native ids
     #[arg(group = "what")]
     session: Vec<String>,
+    /// Erase the sessions that have been silent for this long, such as `400d` or `2y`, except those that are in use,
+    /// archived, or pinned by a person
+    #[arg(long, value_name = "AGE", group = "what", value_parser = time::duration)]
+    older_than: Option<Duration>,
     /// Erase every match of this regular expression
     #[arg(long, value_name = "REGEX", group = "what")]
     pattern: Option<String>,
@@ -159,7 +168,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             let report = forget::search(&world, &mut ledger, &files, &needle)?;
             Going::Found(needle, report)
         }
-        None => Going::Sessions(sessions(args, &mut ledger)?),
+        None => Going::Sessions(sessions(args, &world, &mut ledger)?),
     };
     if !cx.ui.json {
         tell::present(cx, &going)?;
@@ -237,8 +246,15 @@ fn settle(
     Ok(files.list())
 }
 
-fn sessions(args: &Args, ledger: &mut dyn Ledger) -> Result<Vec<Holding>, CommandError> {
-    let mut ids: Vec<SessionId> = Vec::new();
+fn sessions(
+    args: &Args,
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+) -> Result<Vec<Holding>, CommandError> {
+    let mut ids: Vec<SessionId> = match args.older_than {
+        Some(age) => retention::idle_sessions(world, ledger, age, usize::MAX)?,
+        None => Vec::new(),
+    };
     for text in &args.session {
         ids.push(find::session(ledger, text)?);
     }

@@ -18,7 +18,8 @@ use siglum_domain::context::Policy;
 use siglum_engine::driven::turn::Decision;
 use siglum_gateway::HeartbeatSettings;
 use siglum_gateway::{
-    Limits, Network, Origin, RunAgent, RunSettings, ServeError, Settings, Store, Written,
+    Limits, Network, Origin, RunAgent, RunSettings, ServeError, Settings, Store, TlsError,
+    TlsFiles, Written,
 };
 
 use crate::cx::Cx;
@@ -42,6 +43,8 @@ pub const SCHEMA: &str = "siglum.serve/1";
 /// session returns one for that session. On SIGTERM and SIGINT, the gateway begins no further runs, finishes those in
 /// progress, and stops; a second signal ends it at once.
 ///
+/// The settings `keep_sessions`, `keep_telemetry` and `keep_audit` (`siglum config list`) say how long data is kept.
+///
 /// The API is described at /v1/openapi.json; /readyz reports readiness, /metrics exposes metrics. The log is on stderr,
 /// with one line for each request.
 #[derive(clap::Args)]
@@ -53,6 +56,9 @@ Examples:
   Run Claude Code for clients that send messages
     siglum serve --run claude-code --workdir .
 
+  Serve a team over HTTPS
+    siglum serve --listen 0.0.0.0:7477 --tls-certificate fullchain.pem --tls-key privkey.pem
+
   Log JSON, behind a proxy that sets X-Forwarded-For
     siglum serve --log-format json --trusted-proxy 10.0.0.0/8 --listen 0.0.0.0:7477 --plain")]
 pub struct Args {
@@ -61,8 +67,15 @@ pub struct Args {
     listen: SocketAddr,
     /// Listen without encryption on an address that other machines can reach: for a gateway behind a proxy that
     /// encrypts
-    #[arg(long)]
+    #[arg(long, conflicts_with = "tls_certificate")]
     plain: bool,
+    /// Serve HTTPS with this certificate, in PEM, followed by its intermediate certificates. It is read again when the
+    /// file changes
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// Private key of the certificate, in PEM, in a file that other users cannot read
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
     /// Limit each token to N requests per second
     #[arg(long, value_name = "N", default_value_t = Limits::default().rate)]
     rate: u32,
@@ -104,6 +117,11 @@ pub struct Args {
 }
 
 impl Args {
+    fn tls_files(&self) -> Option<TlsFiles> {
+        let (certificate, key) = self.tls_certificate.clone().zip(self.tls_key.clone())?;
+        Some(TlsFiles { certificate, key })
+    }
+
     /// Logs to standard error as the options say; without them, a line for each request.
     pub fn start_log(&self, is_verbose: bool, is_quiet: bool) {
         let level = self.log_level.unwrap_or(match (is_verbose, is_quiet) {
@@ -155,6 +173,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let settings = Settings {
         listen: args.listen,
         plain: args.plain,
+        tls: args.tls_files(),
         limits: Limits {
             rate: args.rate,
             creations: args.creations,
@@ -179,11 +198,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             log: Some(cx.home.heartbeats()),
         },
         held: args.held.decision(),
+        retention: cx.config.retention(),
         origins: args.allow_origin.clone(),
         proxies: args.trusted_proxy.clone(),
     };
     let ready = |address: SocketAddr| {
-        let address = format!("http://{address}");
+        let address = format!("{}://{address}", settings.scheme());
         if cx.ui.json {
             // Whoever started it may have gone, and it serves all the same.
             let _ = cx.ui.json(SCHEMA, Json { address });
@@ -197,15 +217,22 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if !matches!(served, Err(ServeError::Interrupted)) {
         deliveries.into_iter().for_each(Deliveries::stop);
     }
-    served.map_err(|error| match error {
+    served.map_err(refused)
+}
+
+fn refused(error: ServeError) -> CommandError {
+    match error {
         ServeError::Plain(_) => CommandError::usage(error.to_string())
+            .hint("Pass `--tls-certificate` and `--tls-key` to serve HTTPS.")
             .hint("Pass `--plain` to serve there anyway, for a gateway behind a TLS proxy."),
+        ServeError::Tls(TlsError::ExposedKey(ref key)) => CommandError::failed(&error)
+            .hint(format!("Run `chmod 600 {}`.", key.display())),
         ServeError::Room { .. } => CommandError::failed(error).hint(
             "Pass a smaller number to `--store-connections`, or raise `max_connections` of the server.",
         ),
         ServeError::Store(error) => error.into(),
         other => CommandError::failed(format!("{:#}", anyhow::Error::new(other))),
-    })
+    }
 }
 
 fn agent(text: &str) -> Result<RunAgent, String> {

@@ -1,6 +1,7 @@
 //! `siglum worker`: does what can wait, and leaves when there is nothing.
 
 pub mod feeders;
+mod retention;
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -76,7 +77,8 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
         cx.find_lost_launches(&world, &mut ledger)?;
         feeders.follow(read(&mut ledger, |tx| tx.projections())?);
         spools.retain(|spool| !spool.is_empty());
-        if worker::slice(&world, &mut ledger, &spools, &mut run)? == Slice::Worked {
+        let has_worked = worker::slice(&world, &mut ledger, &spools, &mut run)? == Slice::Worked;
+        if retention::apply(cx, &world, &mut ledger, args.once) || has_worked {
             idle = 0;
             feeders.more();
             continue;

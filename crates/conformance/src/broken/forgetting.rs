@@ -17,7 +17,7 @@ broken! { Forgetting, FORGETTING, LIMITED;
     List segments(stream: &str, first: u64; limit) -> Vec<Segment>;
     Write put_lines(segment: &Segment) -> ();
     List objects_of(session: SessionId) -> Vec<String>;
-    List objects_of_others(session: SessionId) -> Vec<String>;
+    List objects_of_others(sessions: &[SessionId]) -> Vec<String>;
     Write drop_object(address: &str) -> ();
     List texts(column: TextColumn, after: &str; limit) -> Vec<String>;
     Write replace_text(column: TextColumn, old: &str, new: Option<&str>) -> ();

@@ -19,6 +19,7 @@ mod projections;
 mod queue;
 mod replicas;
 mod requests;
+mod retention;
 mod runs;
 mod sessions;
 mod telemetry;

@@ -2,8 +2,8 @@
 
 use super::{
     Broken, Fault, Kind, access, audit, commits, contexts, forgetting, heartbeats, integrity, log,
-    own, pipelines, projections, queue, replicas, requests, runs, sessions, telemetry, turns,
-    usage,
+    own, pipelines, projections, queue, replicas, requests, retention, runs, sessions, telemetry,
+    turns, usage,
 };
 use crate::{Check, Shelf, checks, run};
 
@@ -154,6 +154,15 @@ fn broken_heartbeats_are_caught() {
     let verbs = faults(heartbeats::HEARTBEATS, heartbeats::LIMITED);
     let own = heartbeats::FAULTS.iter().copied();
     let lists = heartbeats::LISTS.iter();
+    let lists = lists.flat_map(|verb| Kind::List.faults(verb));
+    all_caught(own.chain(lists).chain(verbs));
+}
+
+#[test]
+fn a_store_that_keeps_the_wrong_things_is_caught() {
+    let verbs = faults(retention::RETENTION, retention::LIMITED);
+    let own = retention::FAULTS.iter().copied();
+    let lists = retention::LISTS.iter();
     let lists = lists.flat_map(|verb| Kind::List.faults(verb));
     all_caught(own.chain(lists).chain(verbs));
 }

@@ -87,6 +87,10 @@ actions! {
     /// The ledger was brought back from a backup.
     LedgerRestored = "ledger.restored";
     AuditExported = "audit.exported";
+    /// The first entries were let go because of their age. It has the number and the digest of the last one of them.
+    AuditTrimmed = "audit.trimmed";
+    /// What was older than it is kept was let go: sessions were forgotten, telemetry went.
+    RetentionApplied = "retention.applied";
 }
 
 impl From<&str> for Action {

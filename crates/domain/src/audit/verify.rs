@@ -74,6 +74,16 @@ impl Verifying {
         }
     }
 
+    /// From behind an entry that is gone, of which the number and the digest are known.
+    #[must_use]
+    pub const fn after(ledger: LedgerId, number: u64, digest: String) -> Self {
+        Self {
+            ledger,
+            last: number,
+            digest: Some(digest),
+        }
+    }
+
     /// From the entry of this number on. What is before is taken on trust.
     #[must_use]
     pub const fn from(ledger: LedgerId, number: u64) -> Self {

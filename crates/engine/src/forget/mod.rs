@@ -11,5 +11,6 @@ mod walk;
 
 pub use needle::{Needle, NeedleError, Replaced};
 pub use report::{NeedleMatch, Place, Report};
+pub(crate) use session::forget_in;
 pub use session::{Costs, Holding, forget_session, holding};
 pub use walk::{erase, search};

@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use siglum_domain::SessionId;
 use siglum_domain::audit::Action;
 use siglum_gitstore::ObjectAddress;
-use siglum_ledger::{Durability, Holdings, Ledger, SessionRecord, read, write};
+use siglum_ledger::{
+    Durability, Holdings, Ledger, LedgerError, SessionRecord, Transaction, read, write,
+};
 
 use crate::identity::audit::{self, Entry};
-use crate::{EngineError, World};
+use crate::{EngineError, Here, World};
 
 /// What would go with a session.
 #[derive(Debug, Clone)]
@@ -34,7 +36,7 @@ pub fn holding(
         let Some((record, held)) = tx.session(session)?.zip(tx.holdings(session)?) else {
             return Ok(None);
         };
-        let others: HashSet<String> = tx.objects_of_others(session)?.into_iter().collect();
+        let others: HashSet<String> = tx.objects_of_others(&[session])?.into_iter().collect();
         let own = tx.objects_of(session)?.into_iter();
         let alone = own.filter(|object| !others.contains(object));
         let versions = alone.filter_map(|object| object.parse().ok()).collect();
@@ -69,17 +71,11 @@ pub fn forget_session(
     leftovers: &[PathBuf],
     by: &str,
 ) -> Result<(), EngineError> {
-    let (session, at) = (holding.record.id, world.now());
+    let session = holding.record.id;
     // First the versions: an address without one is no harm, one that nothing speaks of would never be found again.
     world.objects.remove(&holding.versions)?;
     write(ledger, Durability::Disk, |tx| {
-        tx.drop_turn(session)?;
-        tx.forget_session(session, at)?;
-        if costs == Costs::Erased {
-            tx.drop_usages(session)?;
-        }
-        let entry = Entry::done(by, Action::SessionForgotten).for_session(session);
-        audit::record(tx, world, &entry)
+        forget_in(tx, world, session, costs, by)
     })?;
     let natives = read(ledger, |tx| tx.aliases(session))?;
     for path in leftovers {
@@ -93,4 +89,21 @@ pub fn forget_session(
     }
     ledger.scrub()?;
     Ok(())
+}
+
+/// Forgets what the ledger has of a session, as a part of a transaction. The audit tells of it.
+pub(crate) fn forget_in(
+    tx: &mut dyn Transaction,
+    here: &Here<'_>,
+    session: SessionId,
+    costs: Costs,
+    by: &str,
+) -> Result<(), LedgerError> {
+    tx.drop_turn(session)?;
+    tx.forget_session(session, here.now())?;
+    if costs == Costs::Erased {
+        tx.drop_usages(session)?;
+    }
+    let entry = Entry::done(by, Action::SessionForgotten).for_session(session);
+    audit::record(tx, here, &entry).map(drop)
 }

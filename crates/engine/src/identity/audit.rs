@@ -4,6 +4,7 @@
 //! nothing else is. What is not a change of the ledger has a transaction of its own: [`note`].
 
 mod read;
+mod trim;
 
 use serde_json::{Map, Value, json};
 use siglum_domain::audit::{Action, Body, Header, Outcome};
@@ -17,6 +18,7 @@ use crate::identity::statements;
 use crate::world::salt;
 
 pub use self::read::{Report, export, list, verify};
+pub(crate) use self::trim::trim;
 pub use siglum_ledger::AuditFilter;
 
 /// How long an actor's name, a reason, a field and a body may be.

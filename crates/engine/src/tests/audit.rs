@@ -1,5 +1,7 @@
 //! The audit: what goes into it, and what is found when somebody changes it behind the ledger's back.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use siglum_conformance::tamper;
 use siglum_domain::audit::wire::Line;
@@ -13,6 +15,7 @@ use super::stage::Stage;
 use crate::driven::turn::{self, NewSession};
 use crate::identity::audit::{self, Entry};
 use crate::identity::links::{self, Change};
+use crate::retention::{self, RetentionPolicy};
 
 const SECRET: &str =
     "siglum_default_3f786850e387550fdab836ed7e6dc8819f86d081884c7d659a2feaa0c55ad015";
@@ -129,6 +132,14 @@ fn a_change_that_fails_is_not_audited() {
     assert!(stage.play(|_, ledger| audit::verify(ledger).unwrap().is_sound()));
 }
 
+/// Changes the audit behind the ledger's back.
+fn change(stage: &Stage, sql: &str) {
+    let path = stage.dir.path().join("ledger.db");
+    let session = SessionId::from_uuid(Uuid::from_u128(1));
+    let changed = tamper(&path, &format!("{sql} AND ?1 IS NOT NULL"), session).unwrap();
+    assert!(changed > 0, "{sql}");
+}
+
 /// What verifying tells after `sql` ran on an audit of 600 entries.
 fn flaws_after(sql: &str) -> Vec<String> {
     let mut stage = Stage::new();
@@ -138,11 +149,8 @@ fn flaws_after(sql: &str) -> Vec<String> {
             audit::note(here, ledger, &entry).unwrap();
         }
     });
-    let path = stage.dir.path().join("ledger.db");
-    let session = SessionId::from_uuid(Uuid::from_u128(1));
     for sql in sql.split(';') {
-        let changed = tamper(&path, &format!("{sql} AND ?1 IS NOT NULL"), session).unwrap();
-        assert!(changed > 0, "{sql}");
+        change(&stage, sql);
     }
     let report = stage.play(|_, ledger| audit::verify(ledger).unwrap());
     assert_eq!(report.count, report.flaws.len() as u64);
@@ -235,4 +243,57 @@ fn an_export_can_be_verified_without_the_ledger() {
             assert_eq!(verifying.entry(entry.number, Ok(&entry)), []);
         }
     }
+}
+
+#[test]
+fn what_is_left_of_an_audit_verifies_when_its_beginning_is_gone() {
+    let mut stage = Stage::new();
+    let day = 86_400;
+    for n in 0..10 {
+        stage.now.set(n * day);
+        stage.play(|here, ledger| {
+            audit::note(here, ledger, &Entry::done("Ann", Action::TokenUsed)).unwrap();
+        });
+    }
+    let policy = RetentionPolicy {
+        audit: Some(Duration::from_hours(4 * 24)),
+        ..RetentionPolicy::default()
+    };
+    // The days 0 to 4 go, then 5 to 7, then all that is left, with the entries about those before.
+    for (now, gone, entries) in [(9, 5, 6), (9, 0, 6), (12, 3, 4), (30, 4, 1)] {
+        stage.now.set(now * day);
+        let removed =
+            stage.play(|here, ledger| retention::apply(here, ledger, None, &policy).unwrap());
+        assert_eq!(removed.audit, gone, "day {now}");
+        let report = stage.play(|_, ledger| audit::verify(ledger).unwrap());
+        assert!(report.is_sound(), "day {now}: {:?}", report.flaws);
+        assert_eq!(report.entries, entries, "day {now}");
+    }
+    stage.play(|here, ledger| {
+        audit::note(here, ledger, &Entry::done("Ann", Action::TokenUsed)).unwrap();
+    });
+    change(&stage, "DELETE FROM audit WHERE action = 'audit.trimmed'");
+    let report = stage.play(|_, ledger| audit::verify(ledger).unwrap());
+    assert!(!report.is_sound());
+}
+
+#[test]
+fn old_entries_that_are_not_sound_are_kept() {
+    let mut stage = Stage::new();
+    for n in 0..10 {
+        stage.now.set(n);
+        stage.play(|here, ledger| {
+            audit::note(here, ledger, &Entry::done("Ann", Action::TokenUsed)).unwrap();
+        });
+    }
+    change(&stage, "UPDATE audit SET actor = 'Bob' WHERE number = 3");
+    stage.now.set(1_000_000);
+    let policy = RetentionPolicy {
+        audit: Some(Duration::from_hours(24)),
+        ..RetentionPolicy::default()
+    };
+    let removed = stage.play(|here, ledger| retention::apply(here, ledger, None, &policy).unwrap());
+    assert_eq!(removed.audit, 0);
+    let report = stage.play(|_, ledger| audit::verify(ledger).unwrap());
+    assert_eq!((report.entries, report.count), (10, 1));
 }

@@ -95,6 +95,12 @@ impl Server {
             .await
     }
 
+    /// All tenants that have a ledger.
+    pub(super) async fn all_tenants(&self) -> BTreeSet<Tenant> {
+        self.tenants("ledgers", PostgresConnection::all_tenants)
+            .await
+    }
+
     /// The tenants that have turns open.
     pub(super) async fn driving(&self) -> BTreeSet<Tenant> {
         self.tenants("open turns", PostgresConnection::driving)

@@ -111,6 +111,15 @@ impl Ledgers {
         }
     }
 
+    /// All tenants that have a ledger.
+    pub(crate) async fn all_tenants(&self) -> BTreeSet<Tenant> {
+        match self.0.as_ref() {
+            Threads::File(_) => BTreeSet::from([Self::local()]),
+            #[cfg(feature = "postgres")]
+            Threads::Server(server) => server.all_tenants().await,
+        }
+    }
+
     /// The tenants that have turns open.
     pub(crate) async fn driving(&self) -> BTreeSet<Tenant> {
         match self.0.as_ref() {

@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use siglum_domain::context::Policy;
 use siglum_engine::driven::turn::Decision;
+use siglum_engine::retention::RetentionPolicy;
 
 use crate::cors::Origin;
 use crate::proxies::Network;
+use crate::tls::TlsFiles;
 
 pub use heartbeats::{Configured, HeartbeatSettings};
 pub use runs::{Handed, Handing, Over, RunAgent, RunSettings};
@@ -20,11 +22,13 @@ pub use store::{Projecting, Store, Written};
 /// How to serve.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where to listen. An address that others can reach needs `plain`.
+    /// Where to listen. An address that others can reach needs `tls` or `plain`.
     pub listen: SocketAddr,
     /// Listen on an address that others can reach, though what is sent there is not encrypted: something before this
     /// program does that.
     pub plain: bool,
+    /// Encrypt what is sent there, with this certificate.
+    pub tls: Option<TlsFiles>,
     pub store: Store,
     /// Who feeds the projections of a PostgreSQL store.
     pub projecting: Option<Projecting>,
@@ -35,10 +39,23 @@ pub struct Settings {
     pub runs: RunSettings,
     /// What is decided of a turn whose driver died in the middle of a call; without it, somebody is asked.
     pub held: Option<Decision>,
+    /// How long what a PostgreSQL store has is kept; a file has a worker for that.
+    pub retention: RetentionPolicy,
     /// Pages of these origins may ask, and no others.
     pub origins: Vec<Origin>,
     /// Proxies that are believed for whom they ask.
     pub proxies: Vec<Network>,
+}
+
+impl Settings {
+    /// How URLs of the gateway begin: `https`, or `http` without a certificate.
+    #[must_use]
+    pub const fn scheme(&self) -> &'static str {
+        match self.tls {
+            Some(_) => "https",
+            None => "http",
+        }
+    }
 }
 
 /// How much the gateway takes and does at once. What is above is refused with a word about it.

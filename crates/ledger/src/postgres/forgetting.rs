@@ -28,28 +28,30 @@ const SHARED: [(&str, &str); 6] = [
 ];
 
 impl Tx<'_> {
-    /// The addresses in the sightings of files, and in the edits folded from them.
-    fn objects(&mut self, which: &str, session: SessionId) -> Result<Vec<String>> {
+    /// The addresses in the sightings of files, and in the edits folded from them, of sessions that are `= ANY` of these or
+    /// `<> ALL` of them.
+    fn objects(&mut self, which: &str, sessions: &[SessionId]) -> Result<Vec<String>> {
+        let ids: Vec<Col<SessionId>> = sessions.iter().map(|session| Col(*session)).collect();
         let mut found = BTreeSet::new();
         let seen = format!(
-            "SELECT payload FROM observations WHERE tenant = $1 AND kind = 'file_seen' AND payload IS NOT NULL AND session {which} $2"
+            "SELECT payload FROM observations WHERE tenant = $1 AND kind = 'file_seen' AND payload IS NOT NULL AND session {which} ($2)"
         );
-        self.each(&seen, &[&Col(session)], |row| {
+        self.each(&seen, &[&ids], |row| {
             let fact: Fact = from_json("fact", &unpack(raw(row, 0)?)?)?;
             found.extend(fact_objects(&fact).map(str::to_owned));
             Ok(())
         })?;
         let folded = format!(
-            "SELECT before_object FROM edits WHERE tenant = $1 AND before_object IS NOT NULL AND session {which} $2 \
-             UNION SELECT after_object FROM edits WHERE tenant = $1 AND after_object IS NOT NULL AND session {which} $2 \
+            "SELECT before_object FROM edits WHERE tenant = $1 AND before_object IS NOT NULL AND session {which} ($2) \
+             UNION SELECT after_object FROM edits WHERE tenant = $1 AND after_object IS NOT NULL AND session {which} ($2) \
              UNION SELECT detail::json #>> '{{write,base,object}}' FROM edits WHERE tenant = $1 \
-             AND detail::json #>> '{{write,base,object}}' IS NOT NULL AND session {which} $2 \
+             AND detail::json #>> '{{write,base,object}}' IS NOT NULL AND session {which} ($2) \
              UNION SELECT detail::json #>> '{{write,written,object}}' FROM edits WHERE tenant = $1 \
-             AND detail::json #>> '{{write,written,object}}' IS NOT NULL AND session {which} $2 \
+             AND detail::json #>> '{{write,written,object}}' IS NOT NULL AND session {which} ($2) \
              UNION SELECT detail::json #>> '{{write,added,object}}' FROM edits WHERE tenant = $1 \
-             AND detail::json #>> '{{write,added,object}}' IS NOT NULL AND session {which} $2"
+             AND detail::json #>> '{{write,added,object}}' IS NOT NULL AND session {which} ($2)"
         );
-        self.each(&folded, &[&Col(session)], |row| {
+        self.each(&folded, &[&ids], |row| {
             found.insert(raw(row, 0)?);
             Ok(())
         })?;
@@ -171,11 +173,11 @@ impl Forgetting for Tx<'_> {
     }
 
     fn objects_of(&mut self, session: SessionId) -> Result<Vec<String>> {
-        self.objects("=", session)
+        self.objects("= ANY", &[session])
     }
 
-    fn objects_of_others(&mut self, session: SessionId) -> Result<Vec<String>> {
-        self.objects("<>", session)
+    fn objects_of_others(&mut self, sessions: &[SessionId]) -> Result<Vec<String>> {
+        self.objects("<> ALL", sessions)
     }
 
     fn drop_object(&mut self, address: &str) -> Result<()> {

@@ -30,6 +30,7 @@ mod projections;
 mod queue;
 mod replicas;
 mod requests;
+mod retention;
 mod runs;
 mod scope;
 mod sessions;

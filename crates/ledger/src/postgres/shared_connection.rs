@@ -103,6 +103,14 @@ impl PostgresConnection {
         self.tenants("SELECT DISTINCT tenant FROM heartbeats")
     }
 
+    /// All tenants that have a ledger.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn all_tenants(&mut self) -> Result<Vec<Tenant>, LedgerError> {
+        self.tenants("SELECT tenant FROM tenants")
+    }
+
     /// The tenants that have turns open.
     ///
     /// # Errors

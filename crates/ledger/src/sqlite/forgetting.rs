@@ -1,6 +1,6 @@
 //! Looking through everything, and erasing, in SQLite.
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params, params_from_iter};
 use siglum_domain::{SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int};
@@ -15,30 +15,34 @@ use crate::{Forgetting, LedgerError, TextColumn};
 type Result<T> = std::result::Result<T, LedgerError>;
 
 impl Tx<'_> {
-    /// The addresses in the sightings of files, and in the edits folded from them.
-    fn objects(&mut self, which: &str, session: SessionId) -> Result<Vec<String>> {
+    /// The addresses in the sightings of files, and in the edits folded from them, of sessions that are `IN` these or
+    /// `NOT IN` them.
+    fn objects(&mut self, which: &str, sessions: &[SessionId]) -> Result<Vec<String>> {
+        let places: Vec<String> = (1..=sessions.len()).map(|n| format!("?{n}")).collect();
+        let which = format!("{which} ({})", places.join(", "));
+        let ids = || params_from_iter(sessions.iter().map(|session| Col(*session)));
         let sql = format!(
-            "SELECT payload FROM observations WHERE kind = 'file_seen' AND payload IS NOT NULL AND session {which} ?1"
+            "SELECT payload FROM observations WHERE kind = 'file_seen' AND payload IS NOT NULL AND session {which}"
         );
         let mut found = Vec::new();
         let mut query = self.db.prepare_cached(&sql)?;
-        let mut rows = query.query([Col(session)])?;
+        let mut rows = query.query(ids())?;
         while let Some(row) = rows.next()? {
             let payload = unpack(&row.get::<_, Vec<u8>>(0)?)?;
             found.extend(fact_objects(&from_json("fact", &payload)?).map(str::to_owned));
         }
         let sql = format!(
-            "SELECT before_object FROM edits WHERE before_object IS NOT NULL AND session {which} ?1 \
-             UNION SELECT after_object FROM edits WHERE after_object IS NOT NULL AND session {which} ?1 \
+            "SELECT before_object FROM edits WHERE before_object IS NOT NULL AND session {which} \
+             UNION SELECT after_object FROM edits WHERE after_object IS NOT NULL AND session {which} \
              UNION SELECT json_extract(detail, '$.write.base.object') FROM edits \
-             WHERE json_extract(detail, '$.write.base.object') IS NOT NULL AND session {which} ?1 \
+             WHERE json_extract(detail, '$.write.base.object') IS NOT NULL AND session {which} \
              UNION SELECT json_extract(detail, '$.write.written.object') FROM edits \
-             WHERE json_extract(detail, '$.write.written.object') IS NOT NULL AND session {which} ?1 \
+             WHERE json_extract(detail, '$.write.written.object') IS NOT NULL AND session {which} \
              UNION SELECT json_extract(detail, '$.write.added.object') FROM edits \
-             WHERE json_extract(detail, '$.write.added.object') IS NOT NULL AND session {which} ?1"
+             WHERE json_extract(detail, '$.write.added.object') IS NOT NULL AND session {which}"
         );
         let mut query = self.db.prepare_cached(&sql)?;
-        for object in query.query_map([Col(session)], |row| row.get(0))? {
+        for object in query.query_map(ids(), |row| row.get(0))? {
             found.push(object?);
         }
         found.sort();
@@ -195,11 +199,11 @@ impl Forgetting for Tx<'_> {
     }
 
     fn objects_of(&mut self, session: SessionId) -> Result<Vec<String>> {
-        self.objects("=", session)
+        self.objects("IN", &[session])
     }
 
-    fn objects_of_others(&mut self, session: SessionId) -> Result<Vec<String>> {
-        self.objects("<>", session)
+    fn objects_of_others(&mut self, sessions: &[SessionId]) -> Result<Vec<String>> {
+        self.objects("NOT IN", sessions)
     }
 
     fn drop_object(&mut self, address: &str) -> Result<()> {

@@ -25,6 +25,7 @@ mod queue;
 mod replicas;
 mod repositories;
 mod requests;
+mod retention;
 mod runs;
 mod scope;
 mod sessions;

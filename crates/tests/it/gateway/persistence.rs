@@ -145,7 +145,7 @@ fn a_store_that_is_cut_off_is_not_served_and_not_touched() {
         let bytes = std::fs::read(&whole).unwrap();
         let cut = &bytes[..bytes.len() / 2 + 100];
         std::fs::write(store.file(), cut).unwrap();
-        let (code, text) = refused(store);
+        let (code, text) = refused(store, &[]);
         assert_eq!(code, Some(1), "{text}");
         assert!(
             text.contains("ledger.db") || text.contains("malformed") || text.contains("damaged"),

@@ -189,7 +189,7 @@ impl Gateway {
 
     /// Host and port.
     pub(crate) fn place(&self) -> &str {
-        self.address.strip_prefix("http://").unwrap()
+        self.address.split_once("://").unwrap().1
     }
 
     /// The memory that it has in use, in kilobytes.
@@ -209,7 +209,10 @@ impl Drop for Gateway {
 /// Starts one, and gives the address that it says, if it serves.
 fn serve(store: &Store, settings: &Settings) -> (Child, Option<String>) {
     let mut command = store.world.command(World::program());
-    command.args(["serve", "--listen", "127.0.0.1:0", "--json"]);
+    command.args(["serve", "--json"]);
+    if !settings.args.iter().any(|arg| arg == "--listen") {
+        command.args(["--listen", "127.0.0.1:0"]);
+    }
     command.args(&settings.args);
     command.envs(settings.variables.iter().map(|(n, v)| (n, v)));
     if !store.is_file() {
@@ -233,8 +236,12 @@ fn serve(store: &Store, settings: &Settings) -> (Child, Option<String>) {
 }
 
 /// Starts one that must not serve: its exit code, and what it says.
-pub(crate) fn refused(store: &Store) -> (Option<i32>, String) {
-    let (mut child, address) = serve(store, &Settings::default());
+pub(crate) fn refused(store: &Store, args: &[&str]) -> (Option<i32>, String) {
+    let settings = Settings {
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        variables: Vec::new(),
+    };
+    let (mut child, address) = serve(store, &settings);
     assert_eq!(address, None);
     let code = child.wait().unwrap().code();
     let errors = std::fs::read_to_string(store.world.root.join("gateway.err"));

@@ -29,10 +29,10 @@ const MEMORY: u64 = 300 * 1024;
 const SOON: Duration = Duration::from_secs(10);
 /// How long what is not taken may wait, and how long a stream waits for what others do not take: three waits of 30 seconds,
 /// and the time in which all of it is read, which a busy machine stretches.
-const LET_GO: Duration = Duration::from_secs(200);
+pub(super) const LET_GO: Duration = Duration::from_secs(200);
 
 /// A session with a few large turns: its id, and a token for it.
-fn large_session(gateway: &Gateway) -> (String, String) {
+pub(super) fn large_session(gateway: &Gateway) -> (String, String) {
     let created = gateway.launcher().create(&base("S1"));
     let (session, own) = (id(&created), secret(&created));
     let client = gateway.client(&own);

@@ -13,7 +13,7 @@ use crate::harness::{Agent, Repo, World, until};
 const PROMPT: &str = "Write the quarterly-letter.";
 
 /// A laptop's repository with a commit of a session, which the gateway has.
-fn sent<'w>(laptop: &'w World, gateway: &Gateway) -> Repo<'w> {
+pub(super) fn sent<'w>(laptop: &'w World, gateway: &Gateway) -> Repo<'w> {
     let repo = laptop.repo();
     let mut agent = Agent::start(&repo, "one");
     agent.prompt(PROMPT);

@@ -1,9 +1,10 @@
 //! Listing, verifying and exporting the audit.
 
-use siglum_domain::Timestamp;
+use serde_json::Value;
 use siglum_domain::audit::wire::Line;
-use siglum_domain::audit::{Entry, Flaw, GENESIS, Verifying};
-use siglum_ledger::{AuditFilter, Ledger, LedgerError, Stored, read};
+use siglum_domain::audit::{Action, Entry, Flaw, GENESIS, Verifying};
+use siglum_domain::{LedgerId, Timestamp};
+use siglum_ledger::{AuditFilter, Ledger, LedgerError, Stored, Transaction, read};
 
 /// How many entries are read at a time.
 const PAGE: usize = 256;
@@ -47,13 +48,57 @@ pub fn list(ledger: &mut dyn Ledger, filter: &AuditFilter) -> Result<Vec<Entry>,
     read(ledger, |tx| tx.audit(filter))
 }
 
+/// Up to where a chain was let go: the number and the digest of the last entry that is gone.
+type Anchor = Option<(u64, String)>;
+
+/// Up to where the chain was let go, as the newest entry about that tells.
+fn anchor(tx: &mut dyn Transaction) -> Result<Anchor, LedgerError> {
+    let filter = AuditFilter {
+        action: Some(Action::AuditTrimmed.as_str().to_owned()),
+        limit: 1,
+        ..AuditFilter::default()
+    };
+    let newest = match tx.audit(&filter) {
+        // One that cannot be read is told where the chain is verified.
+        Err(LedgerError::Damaged(_)) => None,
+        found => found?.pop(),
+    };
+    Ok(newest.and_then(|entry| {
+        let body: Value = serde_json::from_str(entry.body?.text.as_str()).ok()?;
+        Some((body["last"].as_u64()?, body["digest"].as_str()?.to_owned()))
+    }))
+}
+
+fn verifying(ledger: LedgerId, anchor: &Anchor) -> Verifying {
+    match anchor {
+        Some((number, digest)) => Verifying::after(ledger, *number, digest.clone()),
+        None => Verifying::new(ledger),
+    }
+}
+
+/// Begins to verify the chain of a ledger, where it begins by now.
+pub(super) fn begin(tx: &mut dyn Transaction, ledger: LedgerId) -> Result<Verifying, LedgerError> {
+    Ok(verifying(ledger, &anchor(tx)?))
+}
+
 /// Verifies the whole chain, in pages. What is added meanwhile is not looked at.
 ///
 /// # Errors
 /// Those of the store as a whole; what is wrong with an entry is in the report.
 pub fn verify(ledger: &mut dyn Ledger) -> Result<Report, LedgerError> {
+    loop {
+        let before = read(ledger, anchor)?;
+        let report = verify_behind(ledger, &before)?;
+        // What was let go meanwhile was missed.
+        if read(ledger, anchor)? == before {
+            return Ok(report);
+        }
+    }
+}
+
+fn verify_behind(ledger: &mut dyn Ledger, anchor: &Anchor) -> Result<Report, LedgerError> {
     let (id, end) = (ledger.id(), read(ledger, |tx| tx.audit_end())?);
-    let (mut report, mut verifying) = (Report::default(), Verifying::new(id));
+    let (mut report, mut verifying) = (Report::default(), verifying(id, anchor));
     let known = end.as_ref().map_or(0, |(number, _)| *number);
     let mut after = 0;
     loop {
