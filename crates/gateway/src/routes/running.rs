@@ -108,7 +108,7 @@ pub(crate) async fn stream(
 /// Cancel the active run of a session; its work so far is kept and marked as cancelled
 ///
 /// A run whose agent is still starting ends without a turn; whoever requested it gets the problem `cancelled`.
-#[utoipa::path(post, path = "/v1/sessions/{session}/messages/cancel", tag = "messages", operation_id = "cancelMessages",
+#[utoipa::path(post, path = "/v1/sessions/{session}/messages/cancel", tag = "messages", operation_id = "cancelRun",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,

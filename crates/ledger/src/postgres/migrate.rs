@@ -33,6 +33,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0018_identity.sql"),
     include_str!("../../migrations/postgres/0019_usage_quarters.sql"),
     include_str!("../../migrations/postgres/0020_shared_identity.sql"),
+    include_str!("../../migrations/postgres/0022_lists.sql"),
 ];
 
 /// The schema that this program writes.

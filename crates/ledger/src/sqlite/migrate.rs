@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0018_identity.sql"),
     include_str!("../../migrations/sqlite/0019_usage_quarters.sql"),
     include_str!("../../migrations/sqlite/0020_shared_identity.sql"),
+    include_str!("../../migrations/sqlite/0022_lists.sql"),
 ];
 
 /// The first schema with sums of usage.
