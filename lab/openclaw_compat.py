@@ -90,7 +90,7 @@ class Ledger:
         return list(reversed(self.route(key)["contexts"]))
 
     def explain(self, context):
-        return self.ask("GET", "/v1/contexts/explain", {k: context[k] for k in ("route_key", "context_key")})
+        return self.ask("GET", f"/v1/sessions/{context['session']}/context/explanation", {})
 
     def sees(self, context):
         """What a run of this context would be given."""

@@ -1,6 +1,8 @@
 //! Checkpoints and their pins.
 
-use siglum_ledger::{CheckpointKind, CheckpointRecord};
+use siglum_domain::SessionId;
+use siglum_domain::link::Link;
+use siglum_ledger::{CheckpointFilter, CheckpointKind, CheckpointRecord, Statement};
 
 use super::check::{Check, Desk, Outcome, Shelf, same};
 use super::sample::*;
@@ -10,6 +12,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("a checkpoint that is taken back is gone alone", withdrawn),
     Check::new("checkpoints are found newest first", checkpoints_found),
     Check::new("checkpoints come in pages", pages),
+    Check::new(
+        "every combination of filters lists the checkpoints that it says",
+        checkpoints_by_filter,
+    ),
     Check::new("a commit has its checkpoints, oldest first", of_commit),
     Check::new("a tail finds the checkpoints that end in it", tails),
 ];
@@ -66,7 +72,7 @@ fn withdrawn(shelf: &dyn Shelf) -> Outcome {
     })?;
     desk.write(|tx| tx.withdraw_checkpoint(checkpoint_id(1)))?;
     desk.write(|tx| tx.withdraw_checkpoint(checkpoint_id(3)))?;
-    let left = desk.read(|tx| tx.checkpoints(Some(session_id(1)), None, None, 9))?;
+    let left = desk.read(|tx| tx.checkpoints(&CheckpointFilter::of_session(session_id(1), 9)))?;
     same!(left, [record(2)], "the checkpoints of the session");
     for gone in [1, 3] {
         let found = desk.read(|tx| tx.checkpoint(checkpoint_id(gone)))?;
@@ -115,15 +121,24 @@ fn checkpoints_found(shelf: &dyn Shelf) -> Outcome {
         }
         tx.put_checkpoint(&elsewhere)
     })?;
+    let newest_two = CheckpointFilter {
+        limit: 2,
+        ..CheckpointFilter::default()
+    };
+    let of_repository = |limit| CheckpointFilter {
+        repositories: vec![repository_id(1)],
+        limit,
+        ..CheckpointFilter::default()
+    };
     let found = desk.read(|tx| {
         Ok([
-            tx.checkpoints(None, None, None, 9)?,
-            tx.checkpoints(None, None, None, 2)?,
-            tx.checkpoints(Some(session_id(1)), None, None, 9)?,
-            tx.checkpoints(Some(session_id(1)), None, None, 1)?,
-            tx.checkpoints(Some(session_id(2)), None, None, 9)?,
-            tx.checkpoints(None, Some(repository_id(1)), None, 9)?,
-            tx.checkpoints(None, Some(repository_id(1)), None, 1)?,
+            tx.checkpoints(&CheckpointFilter::default())?,
+            tx.checkpoints(&newest_two)?,
+            tx.checkpoints(&CheckpointFilter::of_session(session_id(1), 9))?,
+            tx.checkpoints(&CheckpointFilter::of_session(session_id(1), 1))?,
+            tx.checkpoints(&CheckpointFilter::of_session(session_id(2), 9))?,
+            tx.checkpoints(&of_repository(0))?,
+            tx.checkpoints(&of_repository(1))?,
         ])
     })?;
     let wanted: [&[u128]; 7] = [
@@ -156,20 +171,105 @@ fn pages(shelf: &dyn Shelf) -> Outcome {
         }
         Ok(())
     })?;
-    let (session, repository) = (Some(session_id(1)), Some(repository_id(1)));
-    for (session, repository) in [(None, None), (session, None), (None, repository)] {
+    let of_repository = CheckpointFilter {
+        repositories: vec![repository_id(1)],
+        ..CheckpointFilter::default()
+    };
+    let of_session = CheckpointFilter::of_session(session_id(1), 0);
+    for mut filter in [CheckpointFilter::default(), of_session, of_repository] {
         let mut found = Vec::new();
-        let mut after = None;
+        filter.limit = 2;
         for _ in times {
-            let page = desk.read(|tx| tx.checkpoints(session, repository, after, 2))?;
-            after = page.last().map(|c| (c.at, c.id));
+            let page = desk.read(|tx| tx.checkpoints(&filter))?;
+            filter.after = page.last().map(|c| (c.at, c.id));
             found.extend(page.into_iter().map(|c| c.id));
-            if after.is_none() {
+            if filter.after.is_none() {
                 break;
             }
         }
         let wanted: Vec<_> = [5, 4, 3, 2, 1].map(checkpoint_id).to_vec();
         same!(found, wanted, "the checkpoints of all pages");
+    }
+    Ok(())
+}
+
+/// What is attached to the first session, to the second, and to both.
+const fn attached() -> [Link; 3] {
+    [
+        Link::IssueNumber(1),
+        Link::IssueNumber(2),
+        Link::PrNumber(3),
+    ]
+}
+
+/// Eight checkpoints that differ in all that a filter looks at, newest first.
+fn varied(desk: &mut Desk) -> Outcome<Vec<CheckpointRecord>> {
+    furnish(desk)?;
+    let record = |n: u128| {
+        let is_pinned = |session: &u128| match n & 3 {
+            0 => *session < 3,
+            only => *session == only,
+        };
+        let pinned = [1, 2, 3].into_iter().filter(is_pinned);
+        CheckpointRecord {
+            repository: (n & 4 == 0).then(|| repository_id(1 + (n & 1))),
+            pins: pinned.map(|session| (session_id(session), 4)).collect(),
+            ..checkpoint(n, CheckpointKind::Manual)
+        }
+    };
+    let records: Vec<_> = (16..24).rev().map(record).collect();
+    let [first, second, both] = attached();
+    desk.write(|tx| {
+        for (n, link) in [(1, &first), (2, &second), (1, &both), (2, &both)] {
+            let (session, link) = (session_id(n), link.clone());
+            let statement = Statement::LinkAttached { session, link };
+            tx.state(at(1), "Ann", "api", &statement)?;
+        }
+        records.iter().try_for_each(|r| tx.put_checkpoint(r))
+    })?;
+    Ok(records)
+}
+
+fn checkpoints_by_filter(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let all = varied(&mut desk)?;
+    let links = attached();
+    let has = |session: SessionId, link: &Link| {
+        (session == session_id(1) && *link != links[1])
+            || (session == session_id(2) && *link != links[0])
+    };
+    for mask in 0..512u32 {
+        let on = |bit: u32| mask & (1 << bit) != 0;
+        let wanted = links.iter().zip(1..).filter(|(_, bit)| on(*bit));
+        let filter = CheckpointFilter {
+            session: on(0).then(|| session_id(2)),
+            links: wanted.map(|(link, _)| link.clone()).collect(),
+            repositories: match on(4) {
+                true => vec![repository_id(2), repository_id(8)],
+                false => Vec::new(),
+            },
+            since: on(5).then(|| at(18)),
+            until: on(6).then(|| at(23)),
+            after: on(7).then(|| (at(22), checkpoint_id(22))),
+            limit: if on(8) { 1 } else { 0 },
+        };
+        let fits = |c: &&CheckpointRecord| {
+            let pins = |(session, _): &(SessionId, u64)| {
+                filter.session.is_none_or(|wanted| wanted == *session)
+                    && filter.links.iter().all(|link| has(*session, link))
+            };
+            c.pins.iter().any(pins)
+                && (filter.repositories.is_empty()
+                    || c.repository
+                        .is_some_and(|r| filter.repositories.contains(&r)))
+                && filter.since.is_none_or(|since| c.at >= since)
+                && filter.until.is_none_or(|until| c.at < until)
+                && filter.after.is_none_or(|after| (c.at, c.id) < after)
+        };
+        let most = if filter.limit == 0 { 99 } else { filter.limit };
+        let wanted: Vec<_> = all.iter().filter(fits).take(most).cloned().collect();
+        let found = desk.read(|tx| tx.checkpoints(&filter))?;
+        same!(found, wanted, format!("checkpoints by {filter:?}"));
     }
     Ok(())
 }

@@ -3,7 +3,9 @@
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::intake::Scene;
 use siglum_domain::provenance::{Origin, Span};
-use siglum_ledger::{CommitRecord, FileAuthors, IntentRecord, IntentState, SeenBy, Transaction};
+use siglum_ledger::{
+    CommitFilter, CommitRecord, FileAuthors, IntentRecord, IntentState, SeenBy, Transaction,
+};
 
 use super::check::{Check, Desk, Outcome, Shelf, same};
 use super::sample::*;
@@ -22,6 +24,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new(
         "commits are found newest first by all that name them",
         commits_found,
+    ),
+    Check::new(
+        "every combination of filters lists the commits that it says",
+        commits_by_filter,
     ),
     Check::new("commits that git was not asked about wait", unfinished),
     Check::new("a judgement is replaced with its committer", rejudged),
@@ -150,7 +156,7 @@ fn commit_whole(shelf: &dyn Shelf) -> Outcome {
     }
     let elsewhere = desk.read(|tx| tx.commit(repository_id(2), &oid(1)))?;
     same!(elsewhere, None, "the commit in another repository");
-    let all = desk.read(|tx| tx.commits(None, 99))?;
+    let all = desk.read(|tx| tx.commits(&CommitFilter::default()))?;
     same!(all.len(), 1, "commits after the same one ten times");
     Ok(())
 }
@@ -175,12 +181,16 @@ fn commits_found(shelf: &dyn Shelf) -> Outcome {
         }
         Ok(())
     })?;
+    let newest_two = CommitFilter {
+        limit: 2,
+        ..CommitFilter::default()
+    };
     let found = desk.read(|tx| {
         Ok([
-            tx.commits(None, 9)?,
-            tx.commits(None, 2)?,
-            tx.commits(Some(repository_id(1)), 9)?,
-            tx.commits(Some(repository_id(1)), 1)?,
+            tx.commits(&CommitFilter::default())?,
+            tx.commits(&newest_two)?,
+            tx.commits(&CommitFilter::of_repository(repository_id(1), 9))?,
+            tx.commits(&CommitFilter::of_repository(repository_id(1), 1))?,
             tx.commits_of_session(session_id(1), 9)?,
             tx.commits_of_session(session_id(1), 2)?,
             tx.commits_of_checkpoint(checkpoint_id(1))?,
@@ -203,6 +213,70 @@ fn commits_found(shelf: &dyn Shelf) -> Outcome {
         let found: Vec<_> = found.into_iter().map(|c| c.commit).collect();
         let wanted: Vec<_> = wanted.iter().map(|n| oid(*n)).collect();
         same!(found, wanted, format!("query {n} for commits"));
+    }
+    Ok(())
+}
+
+/// Six commits of three repositories: three at one time, three of one id, one of a long id.
+fn varied(desk: &mut Desk) -> Outcome<Vec<CommitRecord>> {
+    furnish(desk)?;
+    desk.write(|tx| tx.note_place(&place(3), repository_id(3), at(0)))?;
+    let record = |repository, id, time| CommitRecord {
+        repository: repository_id(repository),
+        commit: id,
+        at: at(time),
+        ..commit(1)
+    };
+    let records = vec![
+        record(1, oid(0x12), 1),
+        record(2, oid(0x12), 1),
+        record(1, oid(0x13), 1),
+        record(2, long_oid(0x12), 2),
+        record(3, oid(0x12), 3),
+        record(1, oid(0xff), 4),
+    ];
+    desk.write(|tx| records.iter().try_for_each(|record| tx.put_commit(record)))?;
+    Ok(records)
+}
+
+fn commits_by_filter(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let mut all = varied(&mut desk)?;
+    let key = |c: &CommitRecord| (c.at, c.commit.clone(), c.repository);
+    all.sort_by_key(|c| std::cmp::Reverse(key(c)));
+    let repositories = [vec![], vec![1], vec![1, 2], vec![9]];
+    let prefixes = [
+        None,
+        Some("1212"),
+        Some("12121"),
+        Some("ffff"),
+        Some("1214"),
+    ];
+    let afters = [None, Some(1), Some(3), Some(5)];
+    for repositories in repositories {
+        let repositories: Vec<_> = repositories.into_iter().map(repository_id).collect();
+        for (prefix, after) in prefixes
+            .iter()
+            .flat_map(|p| afters.map(|after| (*p, after)))
+        {
+            for limit in [0, 2] {
+                let filter = CommitFilter {
+                    repositories: repositories.clone(),
+                    prefix: prefix.map(str::to_owned),
+                    after: after.map(|n: usize| key(&all[n])),
+                    limit,
+                };
+                let fits = |c: &&CommitRecord| {
+                    (repositories.is_empty() || repositories.contains(&c.repository))
+                        && prefix.is_none_or(|p| c.commit.as_str().starts_with(p))
+                        && filter.after.as_ref().is_none_or(|after| key(c) < *after)
+                };
+                let most = if limit == 0 { 99 } else { limit };
+                let wanted: Vec<_> = all.iter().filter(fits).take(most).cloned().collect();
+                let found = desk.read(|tx| tx.commits(&filter))?;
+                same!(found, wanted, format!("commits by {filter:?}"));
+            }
+        }
     }
     Ok(())
 }

@@ -14,6 +14,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("every combination of filters lists what it says", filters),
     Check::new("a link lists the sessions that it is attached to", links),
     Check::new("a listing counts the commits of its session", counted),
+    Check::new(
+        "a name lists the sessions that the outside world calls so",
+        conversations,
+    ),
+    Check::new("a time lists the sessions created before it", created),
     Check::new("sessions are paged in the order of their ids", paged),
     Check::new("a session is listed that has all links", all_links),
     Check::new(
@@ -100,8 +105,10 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
                 false => Vec::new(),
             },
             agent: on(1).then(|| agent("codex")),
+            conversation: None,
             since: on(2).then(|| at(280)),
-            until: on(3).then(|| at(220)),
+            until: on(3).then(|| at(310)),
+            created_before: None,
             open: on(4),
             seen: on(7),
             parent: on(6).then(|| session_id(1)),
@@ -116,7 +123,7 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
                         .is_some_and(|r| filter.repositories.contains(&r)))
                 && filter.agent.as_ref().is_none_or(|a| s.agent == *a)
                 && filter.since.is_none_or(|t| s.last_at >= t)
-                && filter.until.is_none_or(|t| s.created_at < t)
+                && filter.until.is_none_or(|t| s.last_at < t)
                 && (!filter.open || s.ended_at.is_none())
                 && !(filter.seen && unseen.contains(&s.id))
                 && (filter.links.is_empty() || linked.contains(&s.id))
@@ -130,6 +137,44 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
         let found: Vec<_> = found.into_iter().map(|l| l.record).collect();
         same!(found, wanted, format!("sessions by {filter:?}"));
     }
+    Ok(())
+}
+
+fn conversations(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let home = furnish(&mut desk)?;
+    let other = SessionRecord {
+        agent: agent("codex"),
+        conversation: session(1, home).conversation,
+        ..session(4, home)
+    };
+    desk.write(|tx| tx.create_session(&other))?;
+    let called = |n: u128| SessionFilter {
+        conversation: Some(session(n, home).conversation),
+        ..SessionFilter::default()
+    };
+    let wanted: [(u128, &[u128]); 3] = [(1, &[4, 1]), (2, &[2]), (9, &[])];
+    for (n, wanted) in wanted {
+        let found = desk.read(|tx| tx.sessions(&called(n)))?;
+        let found: Vec<_> = found.iter().map(|l| l.record.id).collect();
+        let wanted: Vec<_> = wanted.iter().map(|n| session_id(*n)).collect();
+        same!(found, wanted, format!("sessions called like session {n}"));
+    }
+    Ok(())
+}
+
+fn created(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    // Whatever was heard of it since.
+    desk.write(|tx| tx.touch(session_id(1), at(9_000), None, None))?;
+    let filter = SessionFilter {
+        created_before: Some(at(20)),
+        ..SessionFilter::default()
+    };
+    let found = desk.read(|tx| tx.sessions(&filter))?;
+    let found: Vec<_> = found.iter().map(|l| l.record.id).collect();
+    same!(found, [session_id(1)], "sessions created before the second");
     Ok(())
 }
 

@@ -3,8 +3,9 @@
 use siglum_domain::link::Link;
 use siglum_domain::observation::Source;
 use siglum_ledger::{
-    CheckpointKind, FileAuthors, HeadMove, LedgerError, OutputMention, Relation,
-    RepositoryIdentity, SessionFilter, Statement, Summary, TelemetryStore, Transaction,
+    CheckpointFilter, CheckpointKind, CommitFilter, FileAuthors, HeadMove, LedgerError,
+    OutputMention, Relation, RepositoryIdentity, SessionFilter, Statement, Summary, TelemetryStore,
+    Transaction,
 };
 
 use super::check::{Desk, Outcome};
@@ -216,14 +217,14 @@ fn verb_answers(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>,
         commit(repository_id(1), &oid(1));
         commits_of_checkpoint(checkpoint_id(1));
         commits_of_session(one, 9);
-        commits(None, 9);
+        commits(&CommitFilter::default());
         commits_by_patch(repository_id(1), "patch");
         unfinished(repository_id(1), 9);
         rewritten_from(repository_id(1), &oid(1));
         authors(repository_id(1), &oid(1));
         authored(one);
         checkpoint(checkpoint_id(1));
-        checkpoints(None, None, None, 9);
+        checkpoints(&CheckpointFilter::default());
         checkpoints_by_tail(&checkpoint_id(1).short());
         declines(at(0), 9);
         wanted_transcripts(9);

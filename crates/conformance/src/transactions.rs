@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 
 use siglum_domain::observation::Source;
-use siglum_ledger::{Appended, Durability, LedgerError, Transaction};
+use siglum_ledger::{Appended, CommitFilter, Durability, LedgerError, Transaction};
 
 use super::check::{Check, Desk, Outcome, Shelf, Wrong, holds, same};
 use super::sample::*;
@@ -139,7 +139,7 @@ fn seen_whole(shelf: &dyn Shelf) -> Outcome {
     let count = |desk: &mut Desk| {
         desk.read(|tx| {
             let log = tx.entries(session_id(1), 0, 0)?.len();
-            Ok((log, tx.commits(None, 9)?.len()))
+            Ok((log, tx.commits(&CommitFilter::default())?.len()))
         })
     };
     let mut during = None;

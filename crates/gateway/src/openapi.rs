@@ -3,7 +3,9 @@
 use axum::http::header;
 use axum::response::IntoResponse;
 use utoipa::openapi::header::HeaderBuilder;
-use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{
+    AdditionalProperties, Discriminator, Object, ObjectBuilder, Schema, Type,
+};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{Modify, OpenApi as _};
@@ -104,6 +106,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(contexts::commands::prepare_subagent))
         .routes(routes!(contexts::commands::subagent_ended))
         .routes(routes!(contexts::commands::accept_gap))
+        .routes(routes!(contexts::queries::context))
         .routes(routes!(contexts::queries::gaps))
         .routes(routes!(contexts::queries::lineage))
         .routes(routes!(contexts::queries::explain))
@@ -112,8 +115,10 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(checkpoints::record, checkpoints::of_session))
         .routes(routes!(checkpoints::list))
         .routes(routes!(checkpoints::show))
+        .routes(routes!(commits::list))
         .routes(routes!(commits::show))
         .routes(routes!(commits::explain))
+        .routes(routes!(search::search))
         .routes(routes!(cost::sum_up))
         .routes(routes!(audit::list))
         .routes(routes!(audit::verify))
@@ -145,27 +150,43 @@ fn close_arms(document: &mut OpenApi) {
     }
 }
 
-/// Names each arm of what is one of several after the whole and its own tag, `TurnEventPrompt`: generated clients number
-/// what has no name.
+/// Makes each arm of what is one of several a schema of its own, named after the whole and its own tag,
+/// `TurnEventPrompt`, and says which field tells them apart: generated clients number what has no name, and try all arms
+/// where nothing tells them apart.
 fn name_arms(document: &mut OpenApi) {
     let schemas = &mut document.components.get_or_insert_default().schemas;
-    for (name, schema) in schemas {
+    let mut arms = Vec::new();
+    for (whole, schema) in schemas.iter_mut() {
         let RefOr::T(Schema::OneOf(one_of)) = schema else {
             continue;
         };
-        for arm in &mut one_of.items {
-            if let RefOr::T(Schema::Object(arm)) = arm {
-                arm.title = tag(arm).map(|tag| format!("{name}{}", capitalized(tag)));
-            }
+        let mut tags = Vec::new();
+        for item in &mut one_of.items {
+            let RefOr::T(Schema::Object(arm)) = &*item else {
+                continue;
+            };
+            let Some((field, tag)) = tag(arm) else {
+                continue;
+            };
+            let name = format!("{whole}{}", capitalized(&tag));
+            let place = Ref::from_schema_name(&name);
+            tags.push((field, tag, place.ref_location.clone()));
+            arms.push((name, std::mem::replace(item, RefOr::Ref(place))));
+        }
+        if let Some((field, _, _)) = tags.first() {
+            let field = field.clone();
+            let places = tags.into_iter().map(|(_, tag, place)| (tag, place));
+            one_of.discriminator = Some(Discriminator::with_mapping(field, places));
         }
     }
+    schemas.extend(arms);
 }
 
-/// The only value that a field of an arm may have.
-fn tag(arm: &Object) -> Option<&str> {
-    arm.properties.values().find_map(|field| match field {
+/// The field of an arm that may have one value only, and that value.
+fn tag(arm: &Object) -> Option<(String, String)> {
+    arm.properties.iter().find_map(|(name, field)| match field {
         RefOr::T(Schema::Object(field)) => match field.enum_values.as_deref() {
-            Some([only]) => only.as_str(),
+            Some([only]) => Some((name.clone(), only.as_str()?.to_owned())),
             _ => None,
         },
         _ => None,
@@ -343,18 +364,14 @@ mod tests {
             "resume",
             "rotate",
             "run",
+            "search",
             "send",
             "stream",
             "verify",
         ];
         let document: serde_json::Value = serde_json::from_str(&document()).unwrap();
         let schemas = document["components"]["schemas"].as_object().unwrap();
-        let arm = &schemas["TurnEvent"]["oneOf"][2];
-        assert_eq!(arm["title"], "TurnEventToolCall");
-        for (name, schema) in schemas {
-            for arm in schema["oneOf"].as_array().into_iter().flatten() {
-                assert!(arm["title"].is_string(), "{name}: {arm}");
-            }
+        for name in schemas.keys() {
             for suffix in ["Told", "Asked", "Said", "Heard", "Found", "Taken", "Done"] {
                 assert!(!name.ends_with(suffix), "{name}");
             }
@@ -366,6 +383,115 @@ mod tests {
                 let verb = name.find(char::is_uppercase).map_or(name, |at| &name[..at]);
                 assert!(VERBS.contains(&verb) && verb != name, "{name}");
                 assert!(names.insert(name.to_owned()), "{name} twice");
+            }
+        }
+    }
+
+    /// Generated clients number what has no name, and try all arms of a whole where no field tells them apart.
+    #[test]
+    fn arms_are_schemas_that_a_field_tells_apart() {
+        let document: serde_json::Value = serde_json::from_str(&document()).unwrap();
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        let mapping = &schemas["TurnEvent"]["discriminator"]["mapping"];
+        let arm = "#/components/schemas/TurnEventToolCall";
+        assert_eq!(mapping["tool_call"], arm);
+        for (name, schema) in schemas {
+            let Some(arms) = schema["oneOf"].as_array() else {
+                continue;
+            };
+            let field = schema["discriminator"]["propertyName"].as_str().unwrap();
+            let mapping = schema["discriminator"]["mapping"].as_object().unwrap();
+            let mapped: Vec<_> = mapping.values().collect();
+            assert_eq!(mapped.len(), arms.len(), "{name}");
+            for arm in arms {
+                assert!(mapped.contains(&&arm["$ref"]), "{name}: {arm}");
+                let arm = arm["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+                let schema = &schemas[arm];
+                let tag = schema["properties"][field]["enum"][0].as_str().unwrap();
+                assert_eq!(mapping[tag], format!("#/components/schemas/{arm}"));
+                let required = schema["required"].as_array().unwrap();
+                assert!(required.iter().any(|name| name == field), "{arm}");
+            }
+        }
+    }
+
+    /// What a generated client has no name for is an inline object or a list of words within another schema, and what has
+    /// no description is there without a comment.
+    #[test]
+    fn parts_of_schemas_have_names_and_schemas_have_descriptions() {
+        fn check(value: &serde_json::Value, place: &str) {
+            let words = value["enum"].as_array().map_or(0, Vec::len);
+            assert!(words < 2, "{place}: name these words");
+            assert!(!value["properties"].is_object(), "{place}: name this");
+            match value {
+                serde_json::Value::Array(items) => items.iter().for_each(|one| check(one, place)),
+                serde_json::Value::Object(fields) => {
+                    for (name, field) in fields {
+                        check(field, &format!("{place}.{name}"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        // Words of these languages for something else.
+        const TAKEN: &[&str] = &[
+            "Any",
+            "Date",
+            "Dict",
+            "Error",
+            "Exception",
+            "List",
+            "Map",
+            "None",
+            "Object",
+            "Promise",
+            "Record",
+            "Set",
+            "String",
+            "Symbol",
+            "Type",
+        ];
+        let document: serde_json::Value = serde_json::from_str(&document()).unwrap();
+        for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+            let text = schema["description"].as_str().unwrap_or_default();
+            assert!(!text.is_empty(), "{name} has no description");
+            assert!(!TAKEN.contains(&name.as_str()), "{name}");
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            for (field, schema) in fields {
+                check(schema, &format!("{name}.{field}"));
+            }
+            check(&schema["items"], &format!("{name}.items"));
+        }
+    }
+
+    /// Whoever reads one list reads all of them alike.
+    #[test]
+    fn lists_have_items_and_their_operations_are_called_so() {
+        let document: serde_json::Value = serde_json::from_str(&document()).unwrap();
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        for methods in document["paths"].as_object().unwrap().values() {
+            for operation in methods.as_object().unwrap().values() {
+                let name = operation["operationId"].as_str().unwrap();
+                let json = &operation["responses"]["200"]["content"]["application/json"];
+                let body = json["schema"]["$ref"].as_str().unwrap_or_default();
+                let body = body.rsplit('/').next().unwrap();
+                let verb = name.find(char::is_uppercase).map_or(name, |at| &name[..at]);
+                let lists = ["list", "search"].contains(&verb) || name == "explainCommit";
+                assert_eq!(body.ends_with("List"), lists, "{name}: {body}");
+                let parameters = operation["parameters"].as_array().into_iter().flatten();
+                let has = |wanted: &str| parameters.clone().any(|p| p["name"] == wanted);
+                if lists {
+                    let fields = &schemas[body]["properties"];
+                    assert!(fields["items"].is_object(), "{body}");
+                    // The records of one commit are as many as there are repositories that have it.
+                    let pages = name != "explainCommit";
+                    assert_eq!(fields["next"].is_object(), pages, "{name}");
+                    assert_eq!((has("cursor"), has("limit")), (pages, pages), "{name}");
+                }
+                for parameter in parameters {
+                    assert!(parameter["description"].is_string(), "{name}: {parameter}");
+                }
+                assert!(operation["summary"].is_string(), "{name}");
             }
         }
     }

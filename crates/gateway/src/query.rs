@@ -3,11 +3,16 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
+use siglum_domain::Timestamp;
 use siglum_domain::link::NUMBER_MAX;
 
 use crate::app::App;
 use crate::problem::Problem;
 
+/// What the id of a session is.
+pub(crate) const SESSION_RULE: &str = "`ses_` and 32 hexadecimal digits";
+/// What a time is.
+const TIME_RULE: &str = "a time such as 2026-01-31T23:59:59Z";
 /// What a cursor is.
 pub(crate) const CURSOR_RULE: &str = "the `next` of a page";
 
@@ -81,6 +86,12 @@ impl Query {
         let text = self.take(name)?;
         text.map(|t| new(&t).ok_or_else(|| Problem::invalid(name, rule)))
             .transpose()
+    }
+
+    /// Takes the period that is asked about: from `since` on, and before `until`.
+    pub(crate) fn period(&mut self) -> Result<(Option<Timestamp>, Option<Timestamp>), Problem> {
+        let since = self.parsed("since", TIME_RULE)?;
+        Ok((since, self.parsed("until", TIME_RULE)?))
     }
 
     /// Takes where a page begins: the `next` of the one before.

@@ -3,12 +3,69 @@
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Judgement;
 use siglum_domain::intake::Scene;
+use siglum_domain::link::Link;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 
 use crate::LedgerError;
 use crate::record::*;
 
 type Result<T> = std::result::Result<T, LedgerError>;
+
+/// Which commits to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommitFilter {
+    /// Only of these repositories.
+    pub repositories: Vec<RepositoryId>,
+    /// Only those whose id begins with these digits, in lower case.
+    pub prefix: Option<String>,
+    /// Only those that come after the one of this time, id and repository.
+    pub after: Option<(Timestamp, Oid, RepositoryId)>,
+    /// At most this many; 0 means all.
+    pub limit: usize,
+}
+
+impl CommitFilter {
+    /// The newest commits of a repository.
+    #[must_use]
+    pub fn of_repository(repository: RepositoryId, limit: usize) -> Self {
+        Self {
+            repositories: vec![repository],
+            limit,
+            ..Self::default()
+        }
+    }
+}
+
+/// Which checkpoints to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CheckpointFilter {
+    /// Only those that pin this session.
+    pub session: Option<SessionId>,
+    /// Only those that pin a session to which all of these are attached now; that session, if one is given.
+    pub links: Vec<Link>,
+    /// Only of these repositories.
+    pub repositories: Vec<RepositoryId>,
+    /// Only made at or after this.
+    pub since: Option<Timestamp>,
+    /// Only made before this.
+    pub until: Option<Timestamp>,
+    /// Only those that come after the one of this time and id.
+    pub after: Option<(Timestamp, CheckpointId)>,
+    /// At most this many; 0 means all.
+    pub limit: usize,
+}
+
+impl CheckpointFilter {
+    /// The newest checkpoints of a session.
+    #[must_use]
+    pub fn of_session(session: SessionId, limit: usize) -> Self {
+        Self {
+            session: Some(session),
+            limit,
+            ..Self::default()
+        }
+    }
+}
 
 /// Intents, commits, checkpoints, authors.
 #[expect(
@@ -36,12 +93,8 @@ pub trait Commits {
     /// The commits that a session made, newest first.
     fn commits_of_session(&mut self, session: SessionId, limit: usize)
     -> Result<Vec<CommitRecord>>;
-    /// The commits of a repository, newest first; of all repositories if none is given.
-    fn commits(
-        &mut self,
-        repository: Option<RepositoryId>,
-        limit: usize,
-    ) -> Result<Vec<CommitRecord>>;
+    /// Commits, by when they were noticed, newest first, then by their ids and repositories, downwards.
+    fn commits(&mut self, filter: &CommitFilter) -> Result<Vec<CommitRecord>>;
     /// The commits with the same patch.
     fn commits_by_patch(
         &mut self,
@@ -102,15 +155,8 @@ pub trait Commits {
         repository: RepositoryId,
         commit: &Oid,
     ) -> Result<Vec<CheckpointRecord>>;
-    /// Checkpoints, newest first; of a session, of a repository, or of all; those that come after the one of this time and
-    /// id, if one is given.
-    fn checkpoints(
-        &mut self,
-        session: Option<SessionId>,
-        repository: Option<RepositoryId>,
-        after: Option<(Timestamp, CheckpointId)>,
-        limit: usize,
-    ) -> Result<Vec<CheckpointRecord>>;
+    /// Checkpoints, newest first, then by their ids, downwards.
+    fn checkpoints(&mut self, filter: &CheckpointFilter) -> Result<Vec<CheckpointRecord>>;
     /// Checkpoints that people may mean by these digits, 16 at most, as for sessions.
     fn checkpoints_by_tail(&mut self, tail: &str) -> Result<Vec<CheckpointId>>;
 }

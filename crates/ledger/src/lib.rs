@@ -48,7 +48,7 @@ mod usage;
 pub use access::{Access, TokenRecord};
 pub use attempt::{Refusal, attempt, attempt_read};
 pub use audit::{Audit, AuditFilter};
-pub use commits::Commits;
+pub use commits::{CheckpointFilter, CommitFilter, Commits};
 pub use contexts::{
     ContextGap, ContextRecord, ContextRun, ContextTurn, ContextTurnKind, Contexts, LastRun,
     RouteMove, RouteRecord,

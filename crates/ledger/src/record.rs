@@ -250,10 +250,14 @@ pub struct SessionFilter {
     /// Only those that work in one of these repositories: their own, one that was stated, or one that they edit or commit in.
     pub repositories: Vec<RepositoryId>,
     pub agent: Option<AgentName>,
-    /// Only with something heard at or after this.
+    /// Only those that the outside world calls so.
+    pub conversation: Option<ConversationId>,
+    /// Only with their last activity at or after this.
     pub since: Option<Timestamp>,
-    /// Only created before this.
+    /// Only with their last activity before this.
     pub until: Option<Timestamp>,
+    /// Only created before this.
+    pub created_before: Option<Timestamp>,
     /// Only that have not ended.
     pub open: bool,
     /// Only that were not given up as unseen.

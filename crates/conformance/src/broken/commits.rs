@@ -5,7 +5,8 @@ use siglum_domain::evidence::Judgement;
 use siglum_domain::intake::Scene;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
-    CheckpointRecord, CommitRecord, Commits, FileAuthors, IntentRecord, IntentState, LedgerError,
+    CheckpointFilter, CheckpointRecord, CommitFilter, CommitRecord, Commits, FileAuthors,
+    IntentRecord, IntentState, LedgerError,
 };
 
 use super::verbs::broken;
@@ -21,7 +22,7 @@ broken! { Commits, COMMITS, LIMITED;
     Find commit(repository: RepositoryId, commit: &Oid) -> Option<CommitRecord>;
     List commits_of_checkpoint(checkpoint: CheckpointId) -> Vec<CommitRecord>;
     List commits_of_session(session: SessionId; limit) -> Vec<CommitRecord>;
-    Own commits(repository: Option<RepositoryId>; limit) -> Vec<CommitRecord>;
+    Own commits(filter: &CommitFilter) -> Vec<CommitRecord>;
     List commits_by_patch(repository: RepositoryId, patch: &str) -> Vec<CommitRecord>;
     List unfinished(repository: RepositoryId; limit) -> Vec<Oid>;
     WriteOnce put_facts(repository: RepositoryId, facts: &CommitFacts) -> ();
@@ -35,7 +36,7 @@ broken! { Commits, COMMITS, LIMITED;
     Own put_checkpoint(record: &CheckpointRecord) -> ();
     Write withdraw_checkpoint(id: CheckpointId) -> ();
     Find checkpoint(id: CheckpointId) -> Option<CheckpointRecord>;
-    Own checkpoints(session: Option<SessionId>, repository: Option<RepositoryId>, after: Option<(Timestamp, CheckpointId)>; limit) -> Vec<CheckpointRecord>;
+    Own checkpoints(filter: &CheckpointFilter) -> Vec<CheckpointRecord>;
     List checkpoints_of_commit(repository: RepositoryId, commit: &Oid) -> Vec<CheckpointRecord>;
     List checkpoints_by_tail(tail: &str) -> Vec<CheckpointId>;
 }

@@ -4,10 +4,11 @@ use siglum_domain::fold::Entry;
 use siglum_domain::intake::Place;
 use siglum_domain::observation::{Fact, Observation};
 use siglum_domain::receipt::Receipt;
-use siglum_domain::{CheckpointId, RepositoryId, SessionId, Timestamp, TurnId};
+use siglum_domain::{RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_ledger::{
-    Appended, CheckpointRecord, CommitRecord, DeclineRecord, EditRecord, IntentRecord, LedgerError,
-    NewEntry, Order, RunningCall, SessionFilter, SessionListing, Statement,
+    Appended, CheckpointFilter, CheckpointRecord, CommitFilter, CommitRecord, DeclineRecord,
+    EditRecord, IntentRecord, LedgerError, NewEntry, Order, RunningCall, SessionFilter,
+    SessionListing, Statement,
 };
 
 use super::{BrokenTx, Fault};
@@ -45,8 +46,10 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Ignores("sessions", "id"),
     Fault::Ignores("sessions", "repository"),
     Fault::Ignores("sessions", "agent"),
+    Fault::Ignores("sessions", "conversation"),
     Fault::Ignores("sessions", "since"),
     Fault::Ignores("sessions", "until"),
+    Fault::Ignores("sessions", "created_before"),
     Fault::Ignores("sessions", "open"),
     Fault::Ignores("sessions", "seen"),
     Fault::Ignores("sessions", "parent"),
@@ -58,9 +61,16 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Ignores("edits", "until"),
     Fault::Ignores("open_intents", "repository"),
     Fault::Ignores("commits", "repository"),
+    Fault::Ignores("commits", "prefix"),
+    Fault::Ignores("commits", "after"),
+    Fault::Ignores("commits", "limit"),
     Fault::Ignores("checkpoints", "session"),
+    Fault::Ignores("checkpoints", "links"),
     Fault::Ignores("checkpoints", "repository"),
+    Fault::Ignores("checkpoints", "since"),
+    Fault::Ignores("checkpoints", "until"),
     Fault::Ignores("checkpoints", "after"),
+    Fault::Ignores("checkpoints", "limit"),
     Fault::Ignores("declines", "since"),
 ];
 
@@ -122,8 +132,10 @@ impl BrokenTx<'_> {
             Fault::Ignores("sessions", "id") => filter.id = None,
             Fault::Ignores("sessions", "repository") => filter.repositories.clear(),
             Fault::Ignores("sessions", "agent") => filter.agent = None,
+            Fault::Ignores("sessions", "conversation") => filter.conversation = None,
             Fault::Ignores("sessions", "since") => filter.since = None,
             Fault::Ignores("sessions", "until") => filter.until = None,
+            Fault::Ignores("sessions", "created_before") => filter.created_before = None,
             Fault::Ignores("sessions", "open") => filter.open = false,
             Fault::Ignores("sessions", "seen") => filter.seen = false,
             Fault::Ignores("sessions", "parent") => filter.parent = None,
@@ -228,13 +240,16 @@ impl BrokenTx<'_> {
         Ok(self.listed("open_intents", rows))
     }
 
-    pub(super) fn commits(
-        &mut self,
-        repository: Option<RepositoryId>,
-        limit: usize,
-    ) -> Result<Vec<CommitRecord>> {
-        let repository = repository.filter(|_| !self.ignores("commits", "repository"));
-        let rows = self.good.commits(repository, limit)?;
+    pub(super) fn commits(&mut self, filter: &CommitFilter) -> Result<Vec<CommitRecord>> {
+        let mut filter = filter.clone();
+        match self.state.fault {
+            Fault::Ignores("commits", "repository") => filter.repositories.clear(),
+            Fault::Ignores("commits", "prefix") => filter.prefix = None,
+            Fault::Ignores("commits", "after") => filter.after = None,
+            Fault::Ignores("commits", "limit") => filter.limit = 0,
+            _ => {}
+        }
+        let rows = self.good.commits(&filter)?;
         Ok(self.listed("commits", rows))
     }
 
@@ -249,15 +264,20 @@ impl BrokenTx<'_> {
 
     pub(super) fn checkpoints(
         &mut self,
-        session: Option<SessionId>,
-        repository: Option<RepositoryId>,
-        after: Option<(Timestamp, CheckpointId)>,
-        limit: usize,
+        filter: &CheckpointFilter,
     ) -> Result<Vec<CheckpointRecord>> {
-        let session = session.filter(|_| !self.ignores("checkpoints", "session"));
-        let repository = repository.filter(|_| !self.ignores("checkpoints", "repository"));
-        let after = after.filter(|_| !self.ignores("checkpoints", "after"));
-        let rows = self.good.checkpoints(session, repository, after, limit)?;
+        let mut filter = filter.clone();
+        match self.state.fault {
+            Fault::Ignores("checkpoints", "session") => filter.session = None,
+            Fault::Ignores("checkpoints", "links") => filter.links.clear(),
+            Fault::Ignores("checkpoints", "repository") => filter.repositories.clear(),
+            Fault::Ignores("checkpoints", "since") => filter.since = None,
+            Fault::Ignores("checkpoints", "until") => filter.until = None,
+            Fault::Ignores("checkpoints", "after") => filter.after = None,
+            Fault::Ignores("checkpoints", "limit") => filter.limit = 0,
+            _ => {}
+        }
+        let rows = self.good.checkpoints(&filter)?;
         Ok(self.listed("checkpoints", rows))
     }
 

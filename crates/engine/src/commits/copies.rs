@@ -8,7 +8,7 @@
 use siglum_domain::Oid;
 use siglum_domain::commit::{Change, CommitFacts};
 use siglum_domain::provenance::Canvas;
-use siglum_ledger::{CommitRecord, Ledger, LedgerError, read, stored_name};
+use siglum_ledger::{CommitFilter, CommitRecord, Ledger, LedgerError, read, stored_name};
 
 use crate::EngineError;
 use crate::commits::committed_file::CommittedFile;
@@ -32,10 +32,8 @@ impl Copies {
         file: &CommittedFile<'_>,
     ) -> Result<&[CommitRecord], LedgerError> {
         if self.commits.is_none() {
-            let newest = |tx: &mut dyn siglum_ledger::Transaction| {
-                tx.commits(Some(file.repository), COMMITS_MOST)
-            };
-            self.commits = Some(read(ledger, newest)?);
+            let newest = CommitFilter::of_repository(file.repository, COMMITS_MOST);
+            self.commits = Some(read(ledger, |tx| tx.commits(&newest))?);
         }
         Ok(self.commits.as_deref().unwrap_or_default())
     }

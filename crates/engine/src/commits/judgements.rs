@@ -8,7 +8,8 @@ use siglum_domain::evidence::{
 };
 use siglum_domain::{CheckpointId, IdSource, Oid, RepositoryId, SessionId};
 use siglum_ledger::{
-    CommitRecord, Durability, IntentState, Ledger, LedgerError, SeenBy, Transaction, read, write,
+    CommitFilter, CommitRecord, Durability, IntentState, Ledger, LedgerError, SeenBy, Transaction,
+    read, write,
 };
 
 use crate::commits::landing::{concerned, pin};
@@ -18,8 +19,6 @@ use crate::{EngineError, World};
 
 /// How many commits are judged again in one transaction.
 const BATCH: usize = 64;
-/// More commits than any repository has.
-const ALL: usize = 10_000_000;
 
 /// More became known of a commit that no hook of git saw landing: the end of another call, or what git
 /// says. One that a trailer gave to its announcer may turn out to be somebody else's.
@@ -183,7 +182,7 @@ pub fn rebuild(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(u64, Vec<Changed>), EngineError> {
     let all: Vec<(RepositoryId, Oid)> = read(ledger, |tx| {
-        let commits = tx.commits(None, ALL)?;
+        let commits = tx.commits(&CommitFilter::default())?;
         Ok(commits
             .into_iter()
             .map(|c| (c.repository, c.commit))

@@ -2,7 +2,7 @@
 
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::{RepositoryId, Timestamp};
-use siglum_ledger::{CommitRecord, LedgerError, Transaction, stored_name};
+use siglum_ledger::{CommitFilter, CommitRecord, LedgerError, Transaction, stored_name};
 
 use crate::commits::copies::keeps_authorship;
 
@@ -70,7 +70,7 @@ fn since(
 ) -> Result<Vec<CommitRecord>, LedgerError> {
     let mut limit = 1;
     loop {
-        let newest = tx.commits(Some(repository), limit)?;
+        let newest = tx.commits(&CommitFilter::of_repository(repository, limit))?;
         let older = newest.last().is_none_or(|commit| commit.at < moment);
         if older || newest.len() < limit || limit >= COMMITS_BACK {
             return Ok(newest);

@@ -178,7 +178,7 @@ pub(crate) fn around(
     let mut open = tx.sessions(&SessionFilter {
         repositories: vec![repository],
         since: Some(at.plus_millis(-AROUND_MS)),
-        until: Some(at),
+        created_before: Some(at),
         limit: AROUND_MOST,
         ..SessionFilter::default()
     })?;

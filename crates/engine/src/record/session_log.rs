@@ -6,7 +6,8 @@ use siglum_domain::{
     CheckpointId, IdSource, ObservationId, RepositoryId, SessionId, Timestamp, TurnId,
 };
 use siglum_ledger::{
-    Appended, CheckpointKind, CheckpointRecord, LedgerError, NewEntry, SessionRecord, Transaction,
+    Appended, CheckpointFilter, CheckpointKind, CheckpointRecord, LedgerError, NewEntry,
+    SessionRecord, Transaction,
 };
 
 use crate::commits::landing;
@@ -203,7 +204,9 @@ pub(crate) fn end(
         return Ok(());
     };
     tx.set_ended(session, Some(at))?;
-    let newest = tx.checkpoints(Some(session), None, None, 1)?.pop();
+    let newest = tx
+        .checkpoints(&CheckpointFilter::of_session(session, 1))?
+        .pop();
     if newest.is_some_and(|c| {
         c.kind != CheckpointKind::End
             || c.pins

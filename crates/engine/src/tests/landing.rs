@@ -4,7 +4,7 @@ use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::intake::LandedBy;
 use siglum_domain::observation::{StartKind, ToolClass};
 use siglum_domain::{Oid, SessionId};
-use siglum_ledger::{CommitRecord, IntentState, SeenBy};
+use siglum_ledger::{CheckpointFilter, CommitRecord, IntentState, SeenBy};
 
 use super::scenes::*;
 use super::stage::*;
@@ -106,7 +106,7 @@ fn a_commit_keeps_a_session_from_an_end_checkpoint() {
     stage.deliver(&intent(&seen, 4));
     stage.deliver(&landed(&seen, &oid(2), LandedBy::Commit, 5));
     stage.hear(says("one", vec![ended(9)]));
-    let found = stage.read(|tx| tx.checkpoints(Some(one), None, None, 9));
+    let found = stage.read(|tx| tx.checkpoints(&CheckpointFilter::of_session(one, 9)));
     let ids: Vec<_> = found.iter().map(|c| c.id).collect();
     assert_eq!(ids, [checkpoint(1)]);
 }

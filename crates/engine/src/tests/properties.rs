@@ -115,7 +115,8 @@ fn ledger_contents(stage: &mut Stage) -> BTreeMap<String, String> {
             let moves: Vec<_> = moves.iter().map(|m| (&m.event, m.mention, m.at)).collect();
             contents.insert(format!("moves {n}"), format!("{moves:?}"));
         }
-        let commits = stage.read(|tx| tx.commits(Some(repository.id), 99));
+        let of_repository = siglum_ledger::CommitFilter::of_repository(repository.id, 99);
+        let commits = stage.read(|tx| tx.commits(&of_repository));
         for commit in commits {
             let j = commit.judgement;
             let counted = j.evidence.iter().filter(|e| e.counted);

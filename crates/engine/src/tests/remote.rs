@@ -9,8 +9,8 @@ use siglum_domain::{
     AgentName, CheckpointId, ConversationId, LedgerId, RepositoryId, SessionId, Timestamp, TokenId,
 };
 use siglum_ledger::{
-    AuditFilter, CheckpointKind, Durability, LaunchEnd, Mode, SessionFilter, Statement,
-    TokenRecord, Transaction, attempt, write,
+    AuditFilter, CheckpointFilter, CheckpointKind, Durability, LaunchEnd, Mode, SessionFilter,
+    Statement, TokenRecord, Transaction, attempt, write,
 };
 use uuid::Uuid;
 
@@ -202,7 +202,7 @@ fn one_that_is_at_home_elsewhere_is_recorded_by_its_home() {
     assert_eq!(record.head, 0, "its log is its home's");
     assert!(
         stage
-            .read(|tx| tx.checkpoints(None, None, None, 9))
+            .read(|tx| tx.checkpoints(&CheckpointFilter::default()))
             .is_empty()
     );
 }
@@ -318,7 +318,7 @@ fn an_end_is_recorded_once_and_leaves_a_checkpoint() {
         let statements = stage.read(|tx| tx.statements_of_session(id(1)));
         let end = remote::stated_end(&statements).map(|(end, _)| end);
         assert_eq!(end, Some(LaunchEnd::Failed { code: 3 }));
-        let checkpoints = stage.read(|tx| tx.checkpoints(Some(id(1)), None, None, 9));
+        let checkpoints = stage.read(|tx| tx.checkpoints(&CheckpointFilter::of_session(id(1), 9)));
         assert_eq!(checkpoints.len(), 1);
         assert_eq!(checkpoints[0].kind, CheckpointKind::End);
         let filter = AuditFilter {
@@ -463,7 +463,9 @@ fn a_checkpoint_is_recorded_once_and_another_one_is_not_it() {
         "{ahead:?}"
     );
     assert_eq!(
-        stage.read(|tx| tx.checkpoints(None, None, None, 9)).len(),
+        stage
+            .read(|tx| tx.checkpoints(&CheckpointFilter::default()))
+            .len(),
         1
     );
 }

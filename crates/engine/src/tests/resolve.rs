@@ -2,7 +2,7 @@
 
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Side, StartKind, ToolClass};
-use siglum_ledger::{CheckpointKind, OutputMention, Relation, SessionOrigin};
+use siglum_ledger::{CheckpointFilter, CheckpointKind, OutputMention, Relation, SessionOrigin};
 
 use super::stage::*;
 
@@ -110,7 +110,7 @@ fn a_session_without_a_commit_ends_with_a_checkpoint_and_only_one() {
     ));
     stage.hear(says("one", vec![ended(3)]));
     stage.hear(says("one", vec![ended(3)]));
-    let found = stage.read(|tx| tx.checkpoints(Some(one), None, None, 9));
+    let found = stage.read(|tx| tx.checkpoints(&CheckpointFilter::of_session(one, 9)));
     let kinds: Vec<_> = found.iter().map(|c| (c.kind, c.pins.clone())).collect();
     assert_eq!(kinds, [(CheckpointKind::End, vec![(one, 3)])]);
     assert_eq!(stage.session(one).ended_at, Some(at(3)));
@@ -121,7 +121,7 @@ fn a_session_without_a_commit_ends_with_a_checkpoint_and_only_one() {
         "a resumed session goes on"
     );
     stage.hear(says("one", vec![ended(6)]));
-    let found = stage.read(|tx| tx.checkpoints(Some(one), None, None, 9));
+    let found = stage.read(|tx| tx.checkpoints(&CheckpointFilter::of_session(one, 9)));
     assert_eq!(found.len(), 2, "its log grew since the last checkpoint");
 }
 
@@ -134,7 +134,7 @@ fn an_end_that_comes_late_does_not_end_what_went_on() {
     hear(&mut stage, ended(3));
     assert_eq!(stage.session(one).ended_at, None);
     assert_eq!(
-        stage.read(|tx| tx.checkpoints(Some(one), None, None, 9)),
+        stage.read(|tx| tx.checkpoints(&CheckpointFilter::of_session(one, 9))),
         []
     );
     hear(&mut stage, ended(7));

@@ -5,7 +5,8 @@ use siglum_domain::observation::{Side, Source, StartKind, ToolClass};
 use siglum_domain::receipt::{GENESIS, verifies};
 use siglum_domain::{ConversationId, SessionId};
 use siglum_ledger::{
-    Durability, Ledger, Mode, SessionFilter, SessionOrigin, SessionRecord, TranscriptRecord, write,
+    CheckpointFilter, Durability, Ledger, Mode, SessionFilter, SessionOrigin, SessionRecord,
+    TranscriptRecord, write,
 };
 
 use super::stage::*;
@@ -82,7 +83,7 @@ fn a_killed_agent_is_ended_and_sealed() {
     );
     assert_eq!(
         stage
-            .read(|tx| tx.checkpoints(Some(one), None, None, 9))
+            .read(|tx| tx.checkpoints(&CheckpointFilter::of_session(one, 9)))
             .len(),
         1
     );

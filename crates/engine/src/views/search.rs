@@ -13,7 +13,7 @@ use siglum_ledger::{
 use crate::identity::statements::links;
 use crate::record::passages::Passages;
 use crate::views::overview::{Listed, stand};
-use crate::{World, damage::undamaged};
+use crate::{Here, damage::undamaged};
 
 /// How many of a session's newest commits are looked at.
 const COMMITS: usize = 100;
@@ -143,6 +143,8 @@ pub struct Findings {
     pub found: Vec<SearchResult>,
     /// How many sessions were looked through.
     pub looked_at: usize,
+    /// The last session that was looked through.
+    pub last: Option<SessionId>,
     /// Whether there are sessions that were not looked through.
     pub more: bool,
 }
@@ -152,7 +154,7 @@ pub struct Findings {
 /// # Errors
 /// Those of the ledger.
 pub fn search(
-    world: &World<'_>,
+    here: &Here<'_>,
     ledger: &mut dyn Ledger,
     query: &Query,
 ) -> Result<Findings, LedgerError> {
@@ -168,6 +170,7 @@ pub fn search(
     let mut findings = Findings {
         found: Vec::new(),
         looked_at: 0,
+        last: None,
         more: beyond,
     };
     for listing in &listings {
@@ -176,8 +179,9 @@ pub fn search(
             break;
         }
         findings.looked_at += 1;
+        findings.last = Some(listing.record.id);
         if let Some(hits) = hits_in(ledger, listing, &query.words)? {
-            let session = read(ledger, |tx| stand(world, tx, listing.clone()))?;
+            let session = read(ledger, |tx| stand(here, tx, listing.clone()))?;
             findings.found.push(SearchResult { session, hits });
         }
     }

@@ -9,7 +9,7 @@ use crate::admission::Launcher;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
-use crate::query::Query;
+use crate::query::{Query, SESSION_RULE};
 use crate::wire::{AuditEntry, AuditEntryList, AuditReport};
 
 /// Rows of a page.
@@ -44,7 +44,7 @@ pub(crate) async fn list(
     }
     let before = query.numeric_cursor(1)?;
     let filter = AuditFilter {
-        session: query.parsed("session", "`ses_` and 32 hexadecimal digits")?,
+        session: query.parsed("session", SESSION_RULE)?,
         action: query.text("action", 64)?,
         actor: query.text("actor", 200)?,
         pipeline: query.text("pipeline", 256)?,

@@ -3,12 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use siglum_domain::link::Link;
-use siglum_domain::{CheckpointId, SessionId};
-use siglum_engine::commits::checkpoints;
+use siglum_domain::CheckpointId;
 use siglum_engine::driven::remote;
 use siglum_engine::driven::turn::TurnError;
-use siglum_ledger::read;
+use siglum_ledger::{CheckpointFilter, read};
 
 use super::path::{OfSession, Path};
 use super::representation::Elsewhere;
@@ -21,7 +19,7 @@ use crate::body::Body;
 use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
-use crate::query::Query;
+use crate::query::{Query, SESSION_RULE};
 use crate::wire::{Checkpoint, CheckpointList, CreateCheckpoint, LabelInput, RecordedCheckpoint};
 
 /// Rows of a list.
@@ -104,7 +102,14 @@ pub(crate) async fn of_session(
 ) -> Result<Json<CheckpointList>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
-    listed(&app, &caller, Some(session), (Vec::new(), None), query).await
+    let known = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| Ok(tx.session(session)?.is_some()))
+    });
+    if !known.await?? {
+        return Err(TurnError::NoSession(session).into());
+    }
+    let filter = CheckpointFilter::of_session(session, 0);
+    listed(&app, &caller, filter, None, query).await
 }
 
 /// List checkpoints, newest first
@@ -117,6 +122,9 @@ pub(crate) async fn of_session(
         ("agent_role" = Option<String>, Query, description = "Only with this agent role", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
         ("phase" = Option<String>, Query, description = "Only in this phase", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
         ("label" = Option<Vec<LabelInput>>, Query, description = "Only with this label, `key=value`; may be repeated"),
+        ("session" = Option<String>, Query, description = "Only those that pin this session; with links, only if they are attached to it", pattern = r"^ses_[0-9a-f]{32}$"),
+        ("since" = Option<String>, Query, description = "Only those made at or after this time (RFC 3339)", pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
+        ("until" = Option<String>, Query, description = "Only those made before this time (RFC 3339)", pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
         ("repository" = Option<String>, Query, description = "Only in the repository of this name, id or remote (`github.com/owner/name`), and in its clones", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
         ("cursor" = Option<String>, Query, description = "Return checkpoints after this one (`next` of the previous page)", pattern = r"^chk_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
@@ -127,16 +135,24 @@ pub(crate) async fn list(
     Reader(caller): Reader,
     mut query: Query,
 ) -> Result<Json<CheckpointList>, Problem> {
-    let links = wanted_links(&mut query)?;
+    let (since, until) = query.period()?;
+    let filter = CheckpointFilter {
+        session: query.parsed("session", SESSION_RULE)?,
+        links: wanted_links(&mut query)?,
+        since,
+        until,
+        ..CheckpointFilter::default()
+    };
     let repository = query.text("repository", 4096)?;
-    listed(&app, &caller, None, (links, repository), query).await
+    listed(&app, &caller, filter, repository, query).await
 }
 
+/// A page of the checkpoints that a filter picks, of the repository of this name.
 async fn listed(
     app: &App,
     caller: &Caller,
-    session: Option<SessionId>,
-    (links, repository): (Vec<Link>, Option<String>),
+    filter: CheckpointFilter,
+    repository: Option<String>,
     mut query: Query,
 ) -> Result<Json<CheckpointList>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
@@ -144,26 +160,21 @@ async fn listed(
     query.end()?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| {
-            if let Some(session) = session
-                && tx.session(session)?.is_none()
-            {
-                return Ok(Err(TurnError::NoSession(session).into()));
-            }
+            let mut filter = filter.clone();
             let last = cursor.map(|id| tx.checkpoint(id)).transpose()?;
-            let after = match last {
+            filter.after = match last {
                 Some(Some(record)) => Some((record.at, record.id)),
                 Some(None) => return Ok(Err(Problem::not_found(NO_CURSOR))),
                 None => None,
             };
-            let repositories = match &repository {
-                Some(name) => responses::repositories_named(tx, name)?,
-                None => Vec::new(),
-            };
-            if repository.is_some() && repositories.is_empty() {
-                return Ok(Ok(CheckpointList::default()));
+            if let Some(name) = &repository {
+                filter.repositories = responses::repositories_named(tx, name)?;
+                if filter.repositories.is_empty() {
+                    return Ok(Ok(CheckpointList::default()));
+                }
             }
-            let mut found =
-                checkpoints::listed(tx, session, &repositories, &links, after, limit + 1)?;
+            filter.limit = limit + 1;
+            let mut found = tx.checkpoints(&filter)?;
             let more = found.len() > limit;
             found.truncate(limit);
             Ok(Ok(CheckpointList {

@@ -1,13 +1,13 @@
 //! Who made a commit, and how that is known.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::Json;
 use axum::extract::State;
 use siglum_domain::{Oid, RepositoryId, SessionId};
 use siglum_engine::commits::answers::answers;
 use siglum_engine::commits::why;
-use siglum_ledger::{LedgerError, Transaction, read};
+use siglum_ledger::{CommitFilter, CommitRecord, LedgerError, Transaction, read};
 
 use super::path::Path;
 use super::responses::{repositories_named, repository_name};
@@ -16,8 +16,103 @@ use crate::app::App;
 use crate::body::Body;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
-use crate::query::Query;
-use crate::wire::{Commit, CommitExplanations, CommitList, ExplainCommits};
+use crate::query::{CURSOR_RULE, Query};
+use crate::wire::{
+    Commit, CommitExplanations, CommitList, CommitSummary, CommitSummaryList, ExplainCommits,
+};
+
+/// Rows of a page.
+const PAGE: usize = 50;
+const PAGE_MOST: usize = 500;
+const NO_CURSOR: &str =
+    "`cursor` names no commit of this list; it may be forgotten: start again without it";
+
+/// List recorded commits, newest first
+///
+/// The newest is the one that was recorded last. Evidence, authors and origins are in the record of each commit.
+#[utoipa::path(get, path = "/v1/commits", tag = "commits", operation_id = "listCommits",
+    security(("launcher" = []), ("read" = [])),
+    params(
+        ("repository" = Option<String>, Query, description = "Only in the repository of this name, id or remote (`github.com/owner/name`), and in its clones", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
+        ("prefix" = Option<String>, Query, description = "Only commits whose id begins with these digits", pattern = r"^[0-9a-f]{4,39}$"),
+        ("cursor" = Option<String>, Query, description = "Return commits after this one (`next` of the previous page)", pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})\.rep_[0-9a-f]{32}$"),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
+    ),
+    responses((status = 200, description = "The commits", body = CommitSummaryList), Problems))]
+pub(crate) async fn list(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    mut query: Query,
+) -> Result<Json<CommitSummaryList>, Problem> {
+    let limit = query.limit(PAGE, PAGE_MOST)?;
+    let repository = query.text("repository", 4096)?;
+    let prefix = query.named("prefix", prefix, "4 to 39 of the digits 0-9 a-f")?;
+    let cursor = query.named("cursor", place_in_list, CURSOR_RULE)?;
+    query.end()?;
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| {
+            let mut filter = CommitFilter {
+                prefix: prefix.clone(),
+                limit: limit + 1,
+                ..CommitFilter::default()
+            };
+            if let Some((commit, id)) = &cursor {
+                let Some(last) = tx.commit(*id, commit)? else {
+                    return Ok(Err(Problem::not_found(NO_CURSOR)));
+                };
+                filter.after = Some((last.at, last.commit, last.repository));
+            }
+            if let Some(name) = &repository {
+                filter.repositories = repositories_named(tx, name)?;
+                if filter.repositories.is_empty() {
+                    return Ok(Ok(CommitSummaryList::default()));
+                }
+            }
+            let mut found = tx.commits(&filter)?;
+            let more = found.len() > limit;
+            found.truncate(limit);
+            let next = found.last().filter(|_| more);
+            let next = next.map(|last| format!("{}.{}", last.commit, last.repository));
+            let items = summaries(tx, &found)?;
+            Ok(Ok(CommitSummaryList { items, next }))
+        })
+    });
+    found.await??.map(Json)
+}
+
+/// The first digits of a commit's id, too few for a whole one.
+fn prefix(text: &str) -> Option<String> {
+    let is_digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+    let fits = (4..=39).contains(&text.len()) && text.bytes().all(is_digit);
+    fits.then(|| text.to_owned())
+}
+
+/// The commit that a page comes after, and the repository that it is in.
+fn place_in_list(cursor: &str) -> Option<(Oid, RepositoryId)> {
+    let (commit, repository) = cursor.split_once('.')?;
+    Some((Oid::new(commit).ok()?, repository.parse().ok()?))
+}
+
+fn summaries(
+    tx: &mut dyn Transaction,
+    records: &[CommitRecord],
+) -> Result<Vec<CommitSummary>, LedgerError> {
+    let mut names: BTreeMap<RepositoryId, String> = BTreeMap::new();
+    let mut items = Vec::with_capacity(records.len());
+    for record in records {
+        let id = record.repository;
+        let name = match names.get(&id) {
+            Some(name) => name.clone(),
+            None => {
+                let name = repository_name(tx, id)?.unwrap_or_else(|| id.to_string());
+                names.insert(id, name.clone());
+                name
+            }
+        };
+        items.push(CommitSummary::new(record, name));
+    }
+    Ok(items)
+}
 
 /// Explain which session made a commit and which sessions wrote its lines, in each repository that has it
 ///

@@ -14,7 +14,7 @@ use crate::admission::Launcher;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
-use crate::query::Query;
+use crate::query::{Query, SESSION_RULE};
 use crate::wire::{CostReport, LabelInput};
 
 const ROWS: usize = 100;
@@ -72,17 +72,17 @@ fn cost_query(query: &mut Query) -> Result<CostQuery, Problem> {
     let words = By::ALL.map(By::word).join(", ");
     let find = |word: &str| By::ALL.into_iter().find(|by| by.word() == word);
     let by = query.named("by", find, &format!("one of {words}"))?;
-    let time = "a time such as 2026-01-31T23:59:59Z";
+    let (since, until) = query.period()?;
     Ok(CostQuery {
-        session: query.parsed("session", "`ses_` and 32 hexadecimal digits")?,
+        session: query.parsed("session", SESSION_RULE)?,
         agent: query.named(
             "agent",
             |t| AgentName::new(t).ok(),
             "1 to 64 of the characters a-z 0-9 -",
         )?,
         model: query.text("model", 200)?,
-        since: query.parsed("since", time)?,
-        until: query.parsed("until", time)?,
+        since,
+        until,
         links: wanted_links(query)?,
         ..CostQuery::by(by.unwrap_or(By::Session))
     })

@@ -18,10 +18,10 @@ use crate::app::App;
 use crate::body::Body;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
-use crate::query::Query;
+use crate::query::{CURSOR_RULE, Query};
 use crate::shared_schemas::{Heartbeat, HeartbeatForm, HeartbeatTick};
 
-/// Ticks of one page, and at most.
+/// Rows of one page, and at most.
 const PAGE: usize = 50;
 const PAGE_MOST: usize = 500;
 
@@ -57,12 +57,15 @@ pub(crate) struct CreateHeartbeat {
     definition: Form,
 }
 
-/// All heartbeats.
+/// A page of heartbeats.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct HeartbeatList {
     /// Sorted by name.
     #[schema(value_type = Vec<Heartbeat>)]
     items: Vec<HeartbeatJson>,
+    /// Pass it as `cursor` to get the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 /// Ticks of a heartbeat, with their outcomes.
@@ -83,16 +86,30 @@ fn name(path: &Path) -> Result<HeartbeatName, Problem> {
 /// List heartbeats with their next due time, last tick and totals
 #[utoipa::path(get, path = "/v1/heartbeats", tag = "heartbeats", operation_id = "listHeartbeats",
     security(("launcher" = [])),
+    params(
+        ("cursor" = Option<String>, Query, description = "Return heartbeats after this one (`next` of the previous page)", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$"),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
+    ),
     responses((status = 200, description = "The heartbeats", body = HeartbeatList), Problems))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
+    mut query: Query,
 ) -> Result<Json<HeartbeatList>, Problem> {
-    let all = app
-        .ledgers()
-        .read(&caller.tenant, |_, ledger| heartbeat::list(ledger));
-    let items = all.await??.iter().map(HeartbeatJson::from).collect();
-    Ok(Json(HeartbeatList { items }))
+    let limit = query.limit(PAGE, PAGE_MOST)?;
+    let after = query.named("cursor", |text| HeartbeatName::new(text).ok(), CURSOR_RULE)?;
+    query.end()?;
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        heartbeat::list(ledger, after.as_ref(), limit + 1)
+    });
+    let mut found = found.await??;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more);
+    Ok(Json(HeartbeatList {
+        next: next.map(|last| last.record.name.to_string()),
+        items: found.iter().map(HeartbeatJson::from).collect(),
+    }))
 }
 
 /// Create or update a heartbeat

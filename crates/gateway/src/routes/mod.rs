@@ -19,6 +19,7 @@ pub(crate) mod replicas;
 mod representation;
 mod responses;
 pub(crate) mod running;
+pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod telemetry;
 mod trace_context;

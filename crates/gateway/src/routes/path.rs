@@ -10,6 +10,7 @@ use utoipa::IntoParams;
 use crate::addressed::Address;
 use crate::app::App;
 use crate::problem::Problem;
+use crate::query::SESSION_RULE;
 
 /// The session in a path, for the document.
 #[derive(IntoParams)]
@@ -67,7 +68,7 @@ impl Path {
 
     /// Session id.
     pub(crate) fn session(&self) -> Result<SessionId, Problem> {
-        self.id("session", "`ses_` and 32 hexadecimal digits")
+        self.id("session", SESSION_RULE)
     }
 
     /// The session, by its id or by the name of its conversation.

@@ -115,7 +115,7 @@ pub(crate) async fn stream(
 ///
 /// A run whose agent is still starting ends without a turn; whoever requested it gets the problem `cancelled`. A run of
 /// another gateway of the store ends within about a second.
-#[utoipa::path(post, path = "/v1/sessions/{session}/messages/cancel", tag = "messages", operation_id = "cancelMessages",
+#[utoipa::path(post, path = "/v1/sessions/{session}/messages/cancel", tag = "messages", operation_id = "cancelRun",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,

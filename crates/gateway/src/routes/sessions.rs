@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use siglum_domain::AgentName;
 use siglum_domain::link::Link;
+use siglum_domain::{AgentName, ConversationId};
 use siglum_engine::driven::remote;
 use siglum_engine::driven::turn::TurnError;
 use siglum_ledger::{Order, SessionFilter, read};
@@ -19,14 +19,17 @@ use crate::caller::Caller;
 use crate::ledgers::seeing;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
-use crate::query::Query;
+use crate::query::{Query, SESSION_RULE};
 use crate::wire::{EndSession, EndedSession, LabelInput, Session, SessionList};
 
 /// Rows of a page.
 const PAGE: usize = 50;
 const PAGE_MOST: usize = 500;
 
-/// List sessions, filtered by their links
+/// List sessions, newest first
+///
+/// The newest is the one that was created last, so that no session moves from one page to another. `since` and `until`
+/// go by the last activity of a session, its `last_at`.
 #[utoipa::path(get, path = "/v1/sessions", tag = "sessions", operation_id = "listSessions",
     security(("launcher" = [])),
     params(
@@ -37,6 +40,10 @@ const PAGE_MOST: usize = 500;
         ("phase" = Option<String>, Query, description = "Only in this phase", pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"),
         ("label" = Option<Vec<LabelInput>>, Query, description = "Only with this label, `key=value`; may be repeated"),
         ("agent" = Option<String>, Query, description = "Only sessions of this agent", pattern = r"^[a-z0-9-]{1,64}$"),
+        ("conversation_id" = Option<String>, Query, description = "Only sessions with this conversation id, of any agent", pattern = r"^(?!.*\.\.)[A-Za-z0-9._:-]{1,128}$"),
+        ("parent" = Option<String>, Query, description = "Only sessions that came from this one: sub-agents, forks, rewinds and new starts after a clear", pattern = r"^ses_[0-9a-f]{32}$"),
+        ("since" = Option<String>, Query, description = "Only sessions with their last activity at or after this time (RFC 3339)", pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
+        ("until" = Option<String>, Query, description = "Only sessions with their last activity before this time (RFC 3339)", pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
         ("repository" = Option<String>, Query, description = "Only sessions in the repository of this name, id or remote (`github.com/owner/name`), and in its clones", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
         ("state" = Option<String>, Query, description = "`open` or `all`", pattern = r"^(open|all)$"),
         ("cursor" = Option<String>, Query, description = "Return sessions after this one (`next` of the previous page)", pattern = r"^ses_[0-9a-f]{32}$"),
@@ -50,7 +57,14 @@ pub(crate) async fn list(
 ) -> Result<Json<SessionList>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let repository = query.text("repository", 4096)?;
+    let conversation = query.take("conversation_id")?.map(ConversationId::new);
+    let conversation = conversation.transpose();
+    let (since, until) = query.period()?;
     let filter = SessionFilter {
+        conversation: conversation.map_err(|e| Problem::invalid("conversation_id", e.rule))?,
+        parent: query.parsed("parent", SESSION_RULE)?,
+        since,
+        until,
         agent: query.named(
             "agent",
             |t| AgentName::new(t).ok(),

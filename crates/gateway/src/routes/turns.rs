@@ -206,7 +206,7 @@ pub(crate) async fn commit(
 }
 
 /// Get the receipt of a committed turn
-#[utoipa::path(get, path = "/v1/sessions/{session}/turns/{key}", tag = "turns", operation_id = "getTurn",
+#[utoipa::path(get, path = "/v1/sessions/{session}/turns/{key}", tag = "turns", operation_id = "getTurnReceipt",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,

@@ -1,8 +1,26 @@
 //! The audit.
 
 use serde::Serialize;
-use siglum_domain::audit::Entry;
+use siglum_domain::audit::{Entry, Outcome};
 use utoipa::ToSchema;
+
+/// Whether something was done.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AuditOutcome {
+    Done,
+    /// It was refused, and nothing was done.
+    Refused,
+}
+
+impl From<&Outcome> for AuditOutcome {
+    fn from(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Done => Self::Done,
+            Outcome::Refused { .. } => Self::Refused,
+        }
+    }
+}
 
 /// An audit entry, chained to the previous one.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -15,8 +33,7 @@ pub(crate) struct AuditEntry {
     actor: String,
     /// The action, such as `session.created`.
     action: String,
-    /// `done` or `refused`.
-    outcome: &'static str,
+    outcome: AuditOutcome,
     /// Reason for a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -46,7 +63,7 @@ impl From<&Entry> for AuditEntry {
             at: header.at.to_string(),
             actor: header.actor.clone(),
             action: header.action.as_str().to_owned(),
-            outcome: header.outcome.as_str(),
+            outcome: (&header.outcome).into(),
             reason: reason.map(str::to_owned),
             field: field.map(str::to_owned),
             session: header.session.map(|s| s.to_string()),

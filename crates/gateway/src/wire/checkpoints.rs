@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::{CheckpointId, Oid};
-use siglum_ledger::{CheckpointKind, CheckpointRecord};
+use siglum_ledger::CheckpointRecord;
 use utoipa::ToSchema;
 
 use super::numbers::count_if_any;
@@ -43,12 +43,33 @@ pub(crate) struct Pin {
     pub(crate) links: Vec<Link>,
 }
 
+/// What a checkpoint is for.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CheckpointKind {
+    /// It pins sessions to a commit.
+    Commit,
+    /// It pins a session to its end.
+    End,
+    /// It pins a session to a point that somebody chose.
+    Manual,
+}
+
+impl From<siglum_ledger::CheckpointKind> for CheckpointKind {
+    fn from(kind: siglum_ledger::CheckpointKind) -> Self {
+        match kind {
+            siglum_ledger::CheckpointKind::Commit => Self::Commit,
+            siglum_ledger::CheckpointKind::End => Self::End,
+            siglum_ledger::CheckpointKind::Manual => Self::Manual,
+        }
+    }
+}
+
 /// A checkpoint.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Checkpoint {
     id: String,
-    /// `commit`, `end` or `manual`.
-    kind: &'static str,
+    kind: CheckpointKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     repository: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,11 +87,7 @@ impl Checkpoint {
     ) -> Self {
         Self {
             id: record.id.to_string(),
-            kind: match record.kind {
-                CheckpointKind::Commit => "commit",
-                CheckpointKind::End => "end",
-                CheckpointKind::Manual => "manual",
-            },
+            kind: record.kind.into(),
             repository,
             commit: record.commit.as_ref().map(Oid::to_string),
             at: record.at.to_string(),

@@ -1,25 +1,87 @@
 //! Who made a commit, who wrote its lines, and how that is known.
 
 use serde::{Deserialize, Serialize};
-use siglum_domain::evidence::{self, Committer, Verdict};
+use siglum_domain::evidence::{self, Basis, Committer};
 use siglum_domain::{CheckpointId, Oid, SessionId};
 use siglum_engine::commits::answers::{
     CHECKPOINTS_MOST, COMMITS_MOST, CommitAnswer, CommitAnswers, NamedCheckpoint,
 };
 use siglum_engine::commits::origins::Origin;
 use siglum_engine::commits::why::{self, SessionCard, Why};
+use siglum_ledger::CommitRecord;
 use utoipa::ToSchema;
 
 use super::Link;
 use crate::problem::Problem;
+
+/// How sure an answer is.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    /// Two independent signs agree.
+    Certain,
+    /// There is one sign.
+    Likely,
+    /// The evidence contradicts itself, or fits several sessions.
+    Ambiguous,
+    /// There is no evidence.
+    Unknown,
+}
+
+impl From<evidence::Verdict> for Verdict {
+    fn from(verdict: evidence::Verdict) -> Self {
+        match verdict {
+            evidence::Verdict::Unknown => Self::Unknown,
+            evidence::Verdict::Ambiguous => Self::Ambiguous,
+            evidence::Verdict::Likely => Self::Likely,
+            evidence::Verdict::Certain => Self::Certain,
+        }
+    }
+}
+
+/// Who ran `git commit`.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CommitterKind {
+    /// A session.
+    Session,
+    /// A person.
+    Human,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// How a piece of evidence came about.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EvidenceBasis {
+    /// It was seen while it happened.
+    Observed,
+    /// It was found by comparing content.
+    Derived,
+    /// It was concluded by a named rule.
+    Inferred,
+    /// A trailer, a note or a person says so.
+    Claimed,
+}
+
+impl From<Basis> for EvidenceBasis {
+    fn from(basis: Basis) -> Self {
+        match basis {
+            Basis::Observed => Self::Observed,
+            Basis::Derived => Self::Derived,
+            Basis::Inferred => Self::Inferred,
+            Basis::Claimed => Self::Claimed,
+        }
+    }
+}
 
 /// A piece of evidence, and whether it counted.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Evidence {
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
-    /// `observed`, `derived`, `inferred` or `claimed`.
-    basis: String,
+    basis: EvidenceBasis,
     /// Whether it counted towards the verdict.
     counted: bool,
     text: String,
@@ -29,7 +91,7 @@ impl From<&evidence::Evidence> for Evidence {
     fn from(evidence: &evidence::Evidence) -> Self {
         Self {
             session: evidence.session.map(|s| s.to_string()),
-            basis: evidence.basis.to_string(),
+            basis: evidence.basis.into(),
             counted: evidence.counted,
             text: evidence.text.clone(),
         }
@@ -42,7 +104,7 @@ pub(crate) struct Author {
     /// The session; absent for lines whose author was not observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
-    verdict: &'static str,
+    verdict: Verdict,
     lines: u64,
     files: Vec<String>,
 }
@@ -51,7 +113,7 @@ impl From<&why::Author> for Author {
     fn from(author: &why::Author) -> Self {
         Self {
             session: author.session.map(|s| s.to_string()),
-            verdict: word(author.verdict),
+            verdict: author.verdict.into(),
             lines: author.lines(),
             files: author.files.iter().map(|(path, _)| path.clone()).collect(),
         }
@@ -111,13 +173,11 @@ pub(crate) struct CommitOrigin {
     subject: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
-    /// `session`, `human` or `unknown`.
-    committer: &'static str,
+    committer: CommitterKind,
     /// The session that ran `git commit`, if a session did.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
-    /// `certain`, `likely`, `ambiguous` or `unknown`.
-    verdict: &'static str,
+    verdict: Verdict,
     /// Whether the resulting commit makes the same change; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     same_change: Option<bool>,
@@ -133,17 +193,17 @@ impl From<&Origin> for CommitOrigin {
             checkpoint: origin.checkpoint.map(|c| c.to_string()),
             committer,
             session: session.map(|s| s.to_string()),
-            verdict: word(origin.judgement.verdict),
+            verdict: origin.judgement.verdict.into(),
             same_change: origin.same_change,
         }
     }
 }
 
-const fn kind_of(committer: Committer) -> (&'static str, Option<SessionId>) {
+const fn kind_of(committer: Committer) -> (CommitterKind, Option<SessionId>) {
     match committer {
-        Committer::Session { session } => ("session", Some(session)),
-        Committer::Human => ("human", None),
-        Committer::Unknown => ("unknown", None),
+        Committer::Session { session } => (CommitterKind::Session, Some(session)),
+        Committer::Human => (CommitterKind::Human, None),
+        Committer::Unknown => (CommitterKind::Unknown, None),
     }
 }
 
@@ -154,13 +214,11 @@ pub(crate) struct Commit {
     repository: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
-    /// `session`, `human` or `unknown`.
-    committer: &'static str,
+    committer: CommitterKind,
     /// The session that ran `git commit`, if a session did.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
-    /// `certain`, `likely`, `ambiguous` or `unknown`.
-    verdict: &'static str,
+    verdict: Verdict,
     evidence: Vec<Evidence>,
     /// Sessions that may have made it; the order has no meaning.
     candidates: Vec<String>,
@@ -174,6 +232,52 @@ pub(crate) struct Commit {
     origins: Vec<CommitOrigin>,
     /// All sessions named in the response, with their links.
     sessions: Vec<NamedSession>,
+}
+
+/// A recorded commit of a list.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct CommitSummary {
+    commit: String,
+    repository: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
+    committer: CommitterKind,
+    /// The session that ran `git commit`, if a session did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    verdict: Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<String>,
+    /// When it was recorded.
+    #[schema(format = DateTime)]
+    at: String,
+}
+
+impl CommitSummary {
+    pub(crate) fn new(record: &CommitRecord, repository: String) -> Self {
+        let (committer, session) = kind_of(record.judgement.committer);
+        let subject = record.facts.as_ref().map(|facts| facts.subject.clone());
+        Self {
+            commit: record.commit.to_string(),
+            repository,
+            subject: subject.filter(|subject| !subject.is_empty()),
+            committer,
+            session: session.map(|s| s.to_string()),
+            verdict: record.judgement.verdict.into(),
+            checkpoint: record.checkpoint.map(|c| c.to_string()),
+            at: record.at.to_string(),
+        }
+    }
+}
+
+/// A page of recorded commits.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+pub(crate) struct CommitSummaryList {
+    /// The commits, newest first.
+    pub(crate) items: Vec<CommitSummary>,
+    /// Pass it as `cursor` to get the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
 }
 
 /// The records of a commit, one for each repository.
@@ -247,15 +351,6 @@ impl From<CommitAnswers> for CommitExplanations {
     }
 }
 
-const fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Unknown => "unknown",
-        Verdict::Ambiguous => "ambiguous",
-        Verdict::Likely => "likely",
-        Verdict::Certain => "certain",
-    }
-}
-
 impl Commit {
     pub(crate) fn from_why(why: &Why, repository: String) -> Self {
         let (committer, session) = kind_of(why.judgement.committer);
@@ -266,7 +361,7 @@ impl Commit {
             subject,
             committer,
             session: session.map(|s| s.to_string()),
-            verdict: word(why.judgement.verdict),
+            verdict: why.judgement.verdict.into(),
             evidence: why.judgement.evidence.iter().map(Evidence::from).collect(),
             candidates: why
                 .judgement

@@ -190,6 +190,14 @@ fn value() -> Object {
         .build()
 }
 
+/// What happened to a link.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LinkChange {
+    Attached,
+    Detached,
+}
+
 /// A link was attached or detached.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct LinkEvent {
@@ -198,8 +206,7 @@ pub(crate) struct LinkEvent {
     /// Its value: a number, or text.
     #[schema(schema_with = value)]
     value: Value,
-    /// `attached` or `detached`.
-    change: &'static str,
+    change: LinkChange,
     /// Time of the change.
     #[schema(format = DateTime)]
     at: String,
@@ -222,8 +229,8 @@ impl SessionLinks {
     pub(crate) fn from_records(statements: &[StatementRecord]) -> Self {
         let event = |s: &StatementRecord| {
             let (link, change) = match &s.statement {
-                Statement::LinkAttached { link, .. } => (link, "attached"),
-                Statement::LinkDetached { link, .. } => (link, "detached"),
+                Statement::LinkAttached { link, .. } => (link, LinkChange::Attached),
+                Statement::LinkDetached { link, .. } => (link, LinkChange::Detached),
                 _ => return None,
             };
             Some(LinkEvent {

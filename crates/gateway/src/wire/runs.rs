@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use siglum_domain::observation::{Outcome, ToolClass};
+use siglum_domain::observation::Outcome;
 use siglum_ledger::{InteractionOption, InteractionRecord};
 use utoipa::ToSchema;
 
-use super::{IgnoredName, TokenUsage};
-use crate::runs::{self, Choice, Finished, NameSource, Started, Usage};
+use super::{IgnoredName, TokenUsage, ToolClass, ToolOutcome};
+use crate::runs::{self, Choice, Finished, NameSource, Started, Status, Usage};
 
 /// Ids of a run: the same in its first event, in its result and in the headers of the response.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -97,11 +97,35 @@ impl From<&runs::RunError> for RunError {
     }
 }
 
+/// Whether a run came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunStatus {
+    /// The agent came to its stop.
+    Done,
+    /// Somebody cancelled it.
+    Cancelled,
+    /// It reached a limit.
+    Limit,
+    /// It failed.
+    Failed,
+}
+
+impl From<Status> for RunStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Done => Self::Done,
+            Status::Cancelled => Self::Cancelled,
+            Status::Limit => Self::Limit,
+            Status::Failed => Self::Failed,
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RunEnd {
-    /// `done`, `cancelled`, `limit` or `failed`.
-    pub(crate) status: &'static str,
+    status: RunStatus,
     /// Last message of the agent: its answer. Earlier messages are in the stream and in the messages of the session.
     text: String,
     usage: RunUsage,
@@ -113,7 +137,7 @@ pub(crate) struct RunEnd {
 impl From<&Finished> for RunEnd {
     fn from(finished: &Finished) -> Self {
         Self {
-            status: finished.status.as_str(),
+            status: finished.status.into(),
             text: finished.text.clone(),
             usage: (&finished.usage).into(),
             error: finished.error.as_ref().map(RunError::from),
@@ -174,16 +198,14 @@ pub(crate) enum RunEvent {
         id: String,
         name: String,
         title: String,
-        /// `edit`, `shell`, `agent` or `other`.
-        class: &'static str,
+        class: ToolClass,
         input: Value,
     },
     /// A tool result.
     ToolResult {
         id: String,
         output: String,
-        /// `ok`, `failed` or `denied`.
-        outcome: &'static str,
+        outcome: ToolOutcome,
     },
     /// The agent waits for an answer from people.
     Interaction {
@@ -253,7 +275,7 @@ impl From<&runs::RunEvent> for RunEvent {
                 id: id.clone(),
                 name: name.clone(),
                 title: title.clone(),
-                class: class_word(*class),
+                class: (*class).into(),
                 input: input.clone(),
             },
             runs::RunEvent::ToolResult {
@@ -263,7 +285,7 @@ impl From<&runs::RunEvent> for RunEvent {
             } => Self::ToolResult {
                 id: id.clone(),
                 output: output.clone(),
-                outcome: outcome_word(*outcome),
+                outcome: (*outcome).into(),
             },
             runs::RunEvent::Interaction {
                 id,
@@ -296,15 +318,6 @@ pub(crate) const fn outcome_word(outcome: Outcome) -> &'static str {
         Outcome::Ok => "ok",
         Outcome::Failed => "failed",
         Outcome::Denied => "denied",
-    }
-}
-
-const fn class_word(class: ToolClass) -> &'static str {
-    match class {
-        ToolClass::Edit => "edit",
-        ToolClass::Shell => "shell",
-        ToolClass::Agent => "agent",
-        ToolClass::Other => "other",
     }
 }
 

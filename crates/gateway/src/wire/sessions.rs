@@ -8,7 +8,7 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, Timestamp, TokenId};
 use siglum_engine::driven::turn::Held;
 use siglum_ledger::{
-    LaunchEnd, Mode, RepositoryRecord, SessionListing, SessionOrigin, Statement, StatementRecord,
+    LaunchEnd, Mode, RepositoryRecord, SessionListing, Statement, StatementRecord,
 };
 use utoipa::ToSchema;
 
@@ -42,6 +42,31 @@ impl From<Mode> for SessionMode {
         match mode {
             Mode::Driven => Self::Driven,
             Mode::Observed => Self::Observed,
+        }
+    }
+}
+
+/// How a session came into the ledger.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SessionOrigin {
+    /// Its agent was watched.
+    Live,
+    /// It was read from a transcript.
+    Import,
+    /// A program created it.
+    Api,
+    /// A launcher started its agent.
+    Launch,
+}
+
+impl From<siglum_ledger::SessionOrigin> for SessionOrigin {
+    fn from(origin: siglum_ledger::SessionOrigin) -> Self {
+        match origin {
+            siglum_ledger::SessionOrigin::Live => Self::Live,
+            siglum_ledger::SessionOrigin::Import => Self::Import,
+            siglum_ledger::SessionOrigin::Api => Self::Api,
+            siglum_ledger::SessionOrigin::Launch => Self::Launch,
         }
     }
 }
@@ -254,8 +279,7 @@ pub(crate) struct Session {
     agent: String,
     conversation_id: String,
     mode: SessionMode,
-    /// Origin: `live`, `import`, `api` or `launch`.
-    origin: &'static str,
+    origin: SessionOrigin,
     /// Home: the ledger that alone extends its log.
     home: String,
     #[schema(format = DateTime)]
@@ -329,12 +353,7 @@ impl Session {
             agent: record.agent.to_string(),
             conversation_id: record.conversation.to_string(),
             mode: record.mode.into(),
-            origin: match record.origin {
-                SessionOrigin::Live => "live",
-                SessionOrigin::Import => "import",
-                SessionOrigin::Api => "api",
-                SessionOrigin::Launch => "launch",
-            },
+            origin: record.origin.into(),
             home: record.home.to_string(),
             created_at: record.created_at.to_string(),
             last_at: record.last_at.to_string(),

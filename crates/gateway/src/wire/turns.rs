@@ -15,7 +15,7 @@ use crate::problem::Problem;
 const KEY_MOST: usize = 128;
 
 /// The class of a tool.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToolClass {
     Edit,
@@ -35,13 +35,34 @@ impl From<ToolClass> for observation::ToolClass {
     }
 }
 
+impl From<observation::ToolClass> for ToolClass {
+    fn from(class: observation::ToolClass) -> Self {
+        match class {
+            observation::ToolClass::Edit => Self::Edit,
+            observation::ToolClass::Shell => Self::Shell,
+            observation::ToolClass::Agent => Self::Agent,
+            observation::ToolClass::Other => Self::Other,
+        }
+    }
+}
+
 /// How a tool call ended.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToolOutcome {
     Ok,
     Failed,
     Denied,
+}
+
+impl From<Outcome> for ToolOutcome {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Ok => Self::Ok,
+            Outcome::Failed => Self::Failed,
+            Outcome::Denied => Self::Denied,
+        }
+    }
 }
 
 /// Token usage of a message.
@@ -320,6 +341,22 @@ pub(crate) struct HeldLease {
     pub(crate) epoch: u64,
 }
 
+/// How the turn that a driver left open was settled.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LeaseRecovery {
+    /// There was none.
+    Nothing,
+    /// It has a prompt alone, and stays open.
+    Asked,
+    /// It was complete, and is committed.
+    Committed,
+    /// It was broken off, and is committed as interrupted.
+    Interrupted,
+    /// It waits for a decision.
+    Held,
+}
+
 /// The right to write to a session.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Lease {
@@ -327,9 +364,8 @@ pub(crate) struct Lease {
     epoch: u64,
     /// End of the log; pass it as `expected_head` with the first write.
     head: u64,
-    /// How the turn that the previous driver left open was settled: `nothing`, `asked`, `committed`, `interrupted`,
-    /// `held`
-    recovered: String,
+    /// How the turn that the previous driver left open was settled.
+    recovered: LeaseRecovery,
     /// Key of a turn that has a prompt and no answer yet; continue or abort it.
     #[serde(skip_serializing_if = "Option::is_none")]
     open: Option<String>,
@@ -338,16 +374,16 @@ pub(crate) struct Lease {
 impl From<&Leased> for Lease {
     fn from(leased: &Leased) -> Self {
         let recovered = match &leased.recovered {
-            Recovered::Nothing => "nothing",
-            Recovered::Asked => "asked",
-            Recovered::Committed(_) => "committed",
-            Recovered::Interrupted(_) => "interrupted",
-            Recovered::Held { .. } => "held",
+            Recovered::Nothing => LeaseRecovery::Nothing,
+            Recovered::Asked => LeaseRecovery::Asked,
+            Recovered::Committed(_) => LeaseRecovery::Committed,
+            Recovered::Interrupted(_) => LeaseRecovery::Interrupted,
+            Recovered::Held { .. } => LeaseRecovery::Held,
         };
         Self {
             epoch: leased.hold.epoch,
             head: leased.committed,
-            recovered: recovered.to_owned(),
+            recovered,
             open: leased.open.as_ref().map(|turn| turn.key.clone()),
         }
     }

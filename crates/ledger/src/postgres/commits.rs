@@ -9,12 +9,13 @@ use siglum_domain::intake::Scene;
 use siglum_domain::provenance::Origin;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 
-use super::columns::{Col, clean, count, get, int, opt, raw};
+use super::columns::{Col, clean, count, get, int, limit, opt, raw};
+use super::listing::Conditions;
 use super::tx::{Tx, Value};
 use crate::record::*;
 use crate::row::{facts_json, from_json, from_word, json, stored_files, word};
 use crate::stored::{CommitRow, IntentRow, committer, intent_state};
-use crate::{Commits, LedgerError};
+use crate::{CheckpointFilter, CommitFilter, Commits, LedgerError};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -188,19 +189,38 @@ impl Commits for Tx<'_> {
         self.commit_rows(of, &[&Col(session), &int(limit as u64)])
     }
 
-    fn commits(
-        &mut self,
-        repository: Option<RepositoryId>,
-        limit: usize,
-    ) -> Result<Vec<CommitRecord>> {
-        let limit = int(limit as u64);
-        match repository {
-            Some(r) => self.commit_rows(
-                "AND c.repository = $2 ORDER BY c.at DESC LIMIT $3",
-                &[&Col(r), &limit],
-            ),
-            None => self.commit_rows("ORDER BY c.at DESC LIMIT $2", &[&limit]),
+    fn commits(&mut self, filter: &CommitFilter) -> Result<Vec<CommitRecord>> {
+        let repositories: Vec<_> = filter.repositories.iter().map(|id| Col(*id)).collect();
+        // No digit comes after `g`.
+        let digits = filter.prefix.as_ref().map(|p| (p, format!("{p}g")));
+        let after = filter.after.as_ref();
+        let after = after.map(|(at, commit, id)| (Col(*at), commit.as_str(), Col(*id)));
+        let most = limit(filter.limit);
+        let mut of = Conditions::of_tenant("c");
+        match &repositories[..] {
+            [] => {}
+            // One is looked for as such: then an index has its commits in order.
+            [one] => of.add("c.repository = ?", &[one]),
+            _ => of.add("c.repository = ANY(?)", &[&repositories]),
         }
+        if let Some((first, past)) = &digits {
+            of.add("c.\"commit\" >= ? AND c.\"commit\" < ?", &[first, past]);
+        }
+        if let Some((at, commit, repository)) = &after {
+            // The first condition is one that an index by time answers.
+            of.add(
+                "c.at <= ? AND (c.at, c.\"commit\", c.repository) < (?, ?, ?)",
+                &[at, at, commit, repository],
+            );
+        }
+        let sql = format!(
+            "SELECT {COMMIT} FROM commits c WHERE {} \
+             ORDER BY c.at DESC, c.\"commit\" DESC, c.repository DESC LIMIT ${}",
+            of.texts.join(" AND "),
+            of.values.len() + 2
+        );
+        of.values.push(&most);
+        self.rows(&sql, &of.values, commit_row)
     }
 
     fn commits_by_patch(
@@ -399,29 +419,50 @@ impl Commits for Tx<'_> {
         )
     }
 
-    fn checkpoints(
-        &mut self,
-        session: Option<SessionId>,
-        repository: Option<RepositoryId>,
-        after: Option<(Timestamp, CheckpointId)>,
-        limit: usize,
-    ) -> Result<Vec<CheckpointRecord>> {
-        const PAGE: &str = "k.tenant = $1 AND ($2::bigint IS NULL OR (k.at, k.id) < ($2, $3::uuid)) \
-             ORDER BY k.at DESC, k.id DESC LIMIT $4";
-        let (at, id) = (after.map(|(at, _)| Col(at)), after.map(|(_, id)| Col(id)));
-        let limit = int(limit as u64);
-        match (session, repository) {
-            (Some(s), _) => {
-                let of =
-                    "JOIN pins p ON p.tenant = $1 AND p.checkpoint = k.id WHERE p.session = $5";
-                self.checkpoint_rows(&format!("{of} AND {PAGE}"), &[&at, &id, &limit, &Col(s)])
-            }
-            (None, Some(r)) => {
-                let of = "WHERE k.repository = $5";
-                self.checkpoint_rows(&format!("{of} AND {PAGE}"), &[&at, &id, &limit, &Col(r)])
-            }
-            (None, None) => self.checkpoint_rows(&format!("WHERE {PAGE}"), &[&at, &id, &limit]),
+    fn checkpoints(&mut self, filter: &CheckpointFilter) -> Result<Vec<CheckpointRecord>> {
+        let session = filter.session.map(Col);
+        let links: Vec<_> = filter
+            .links
+            .iter()
+            .map(|l| (l.field(), l.value()))
+            .collect();
+        let repositories: Vec<_> = filter.repositories.iter().map(|id| Col(*id)).collect();
+        let (since, until) = (filter.since.map(Col), filter.until.map(Col));
+        let after = filter.after.map(|(at, id)| (Col(at), Col(id)));
+        let most = limit(filter.limit);
+        let mut of = Conditions::of_tenant("k");
+        // All of these are about one session.
+        let mut pinned: Vec<Value<'_>> = Vec::new();
+        let mut pins = "k.id IN (SELECT p.checkpoint FROM pins p WHERE p.tenant = $1".to_owned();
+        if let Some(session) = &session {
+            pins.push_str(" AND p.session = ?");
+            pinned.push(session);
         }
+        for (field, value) in &links {
+            pins.push_str(
+                " AND p.session IN (SELECT l.session FROM links l WHERE l.tenant = $1 AND l.field = ? AND l.value = ?)",
+            );
+            pinned.push(field);
+            pinned.push(value);
+        }
+        if !pinned.is_empty() {
+            of.add(&format!("{pins})"), &pinned);
+        }
+        if !repositories.is_empty() {
+            of.add("k.repository = ANY(?)", &[&repositories]);
+        }
+        of.add_if("k.at >= ?", since.as_ref().map(|v| v as _));
+        of.add_if("k.at < ?", until.as_ref().map(|v| v as _));
+        if let Some((at, id)) = &after {
+            of.add("k.at <= ? AND (k.at, k.id) < (?, ?)", &[at, at, id]);
+        }
+        let rest = format!(
+            "WHERE {} ORDER BY k.at DESC, k.id DESC LIMIT ${}",
+            of.texts.join(" AND "),
+            of.values.len() + 2
+        );
+        of.values.push(&most);
+        self.checkpoint_rows(&rest, &of.values)
     }
 
     fn checkpoints_by_tail(&mut self, tail: &str) -> Result<Vec<CheckpointId>> {

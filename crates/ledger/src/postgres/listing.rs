@@ -145,7 +145,9 @@ impl Tx<'_> {
         let id = filter.id.map(Col);
         let repositories: Vec<_> = filter.repositories.iter().map(|id| Col(*id)).collect();
         let agent = filter.agent.as_ref().map(ToString::to_string);
+        let conversation = filter.conversation.as_ref().map(ToString::to_string);
         let (since, until) = (filter.since.map(Col), filter.until.map(Col));
+        let created_before = filter.created_before.map(Col);
         let parent = filter.parent.map(Col);
         let links: Vec<_> = filter
             .links
@@ -165,8 +167,13 @@ impl Tx<'_> {
             of.add(works_there, &[&repositories, &repositories]);
         }
         of.add_if("s.agent = ?", agent.as_ref().map(|v| v as _));
+        of.add_if(
+            "s.conversation_id = ?",
+            conversation.as_ref().map(|v| v as _),
+        );
         of.add_if("s.last_at >= ?", since.as_ref().map(|v| v as _));
-        of.add_if("s.created_at < ?", until.as_ref().map(|v| v as _));
+        of.add_if("s.last_at < ?", until.as_ref().map(|v| v as _));
+        of.add_if("s.created_at < ?", created_before.as_ref().map(|v| v as _));
         of.add_if("s.parent = ?", parent.as_ref().map(|v| v as _));
         if filter.open {
             of.add("s.ended_at IS NULL", &[]);

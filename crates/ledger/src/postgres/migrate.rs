@@ -33,7 +33,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0018_identity.sql"),
     include_str!("../../migrations/postgres/0019_usage_quarters.sql"),
     include_str!("../../migrations/postgres/0020_shared_identity.sql"),
-    include_str!("../../migrations/postgres/0024_active_runs.sql"),
+    include_str!("../../migrations/postgres/0021_lists.sql"),
+    include_str!("../../migrations/postgres/0022_active_runs.sql"),
 ];
 
 /// The schema that this program writes.

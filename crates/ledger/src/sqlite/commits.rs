@@ -12,7 +12,7 @@ use super::open::Tx;
 use crate::record::*;
 use crate::row::{facts_json, from_json, from_word, json, stored_files, word};
 use crate::stored::{CommitRow, IntentRow, committer, intent_state};
-use crate::{Commits, LedgerError};
+use crate::{CheckpointFilter, CommitFilter, Commits, LedgerError};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -46,6 +46,27 @@ fn commit_row(row: &Row<'_>) -> rusqlite::Result<CommitRow> {
 
 /// A condition for the rows of a commit, by its repository and name.
 const OF_COMMIT: &str = "repository = ?1 AND \"commit\" = ?2";
+
+/// A limit as SQL has it; 0 means none.
+fn most(limit: usize) -> i64 {
+    match limit {
+        0 => -1,
+        limit => int(limit as u64),
+    }
+}
+
+/// The condition that a row of a table is of one of these repositories, whose ids are added to its values.
+fn in_repositories(
+    table: &str,
+    repositories: &[RepositoryId],
+    values: &mut Vec<Box<dyn rusqlite::ToSql>>,
+) -> String {
+    for repository in repositories {
+        values.push(Box::new(Col(*repository)));
+    }
+    let ids = vec!["?"; repositories.len()].join(", ");
+    format!("{table}.repository IN ({ids})")
+}
 
 impl Tx<'_> {
     fn intents(&mut self, rest: &str, of: impl rusqlite::Params) -> Result<Vec<IntentRecord>> {
@@ -209,18 +230,39 @@ impl Commits for Tx<'_> {
         )
     }
 
-    fn commits(
-        &mut self,
-        repository: Option<RepositoryId>,
-        limit: usize,
-    ) -> Result<Vec<CommitRecord>> {
-        match repository {
-            Some(r) => self.commit_rows(
-                "WHERE c.repository = ?1 ORDER BY c.at DESC LIMIT ?2",
-                (Col(r), int(limit as u64)),
-            ),
-            None => self.commit_rows("ORDER BY c.at DESC LIMIT ?1", [int(limit as u64)]),
+    fn commits(&mut self, filter: &CommitFilter) -> Result<Vec<CommitRecord>> {
+        // Left to itself the planner sorts all rows that an index has in their order.
+        let index = match (&filter.prefix, filter.repositories.len()) {
+            (Some(_), _) => "commits_by_oid",
+            (None, 1) => "commits_by_time",
+            (None, _) => "commits_by_at",
+        };
+        let mut conditions = vec!["1 = 1".to_owned()];
+        let mut values: Vec<Box<dyn rusqlite::ToSql>> = Vec::new();
+        if !filter.repositories.is_empty() {
+            conditions.push(in_repositories("c", &filter.repositories, &mut values));
         }
+        if let Some(prefix) = &filter.prefix {
+            // No digit comes after `g`.
+            conditions.push("c.\"commit\" >= ? AND c.\"commit\" < ?".to_owned());
+            values.push(Box::new(prefix.clone()));
+            values.push(Box::new(format!("{prefix}g")));
+        }
+        if let Some((at, commit, repository)) = &filter.after {
+            // The first condition is one that an index by time answers.
+            let page = "c.at <= ? AND (c.at, c.\"commit\", c.repository) < (?, ?, ?)";
+            conditions.push(page.to_owned());
+            values.push(Box::new(Col(*at)));
+            values.push(Box::new(Col(*at)));
+            values.push(Box::new(commit.to_string()));
+            values.push(Box::new(Col(*repository)));
+        }
+        let rest = format!(
+            "INDEXED BY {index} WHERE {} ORDER BY c.at DESC, c.\"commit\" DESC, c.repository DESC LIMIT {}",
+            conditions.join(" AND "),
+            most(filter.limit)
+        );
+        self.commit_rows(&rest, rusqlite::params_from_iter(values))
     }
 
     fn commits_by_patch(
@@ -417,28 +459,49 @@ impl Commits for Tx<'_> {
         )
     }
 
-    fn checkpoints(
-        &mut self,
-        session: Option<SessionId>,
-        repository: Option<RepositoryId>,
-        after: Option<(Timestamp, CheckpointId)>,
-        limit: usize,
-    ) -> Result<Vec<CheckpointRecord>> {
-        const PAGE: &str =
-            "(?1 IS NULL OR (k.at, k.id) < (?1, ?2)) ORDER BY k.at DESC, k.id DESC LIMIT ?3";
-        let (at, id) = (after.map(|(at, _)| Col(at)), after.map(|(_, id)| Col(id)));
-        let limit = int(limit as u64);
-        match (session, repository) {
-            (Some(s), _) => {
-                let of = "JOIN pins p ON p.checkpoint = k.id WHERE p.session = ?4";
-                self.checkpoint_rows(&format!("{of} AND {PAGE}"), (at, id, limit, Col(s)))
-            }
-            (None, Some(r)) => {
-                let of = "WHERE k.repository = ?4";
-                self.checkpoint_rows(&format!("{of} AND {PAGE}"), (at, id, limit, Col(r)))
-            }
-            (None, None) => self.checkpoint_rows(&format!("WHERE {PAGE}"), (at, id, limit)),
+    fn checkpoints(&mut self, filter: &CheckpointFilter) -> Result<Vec<CheckpointRecord>> {
+        let mut values: Vec<Box<dyn rusqlite::ToSql>> = Vec::new();
+        // All of these are about one session.
+        let mut pinned = Vec::new();
+        if let Some(session) = filter.session {
+            pinned.push("p.session = ?");
+            values.push(Box::new(Col(session)));
         }
+        for link in &filter.links {
+            pinned.push("p.session IN (SELECT session FROM links WHERE field = ? AND value = ?)");
+            values.push(Box::new(link.field()));
+            values.push(Box::new(link.value()));
+        }
+        let mut conditions = vec!["1 = 1".to_owned()];
+        if !pinned.is_empty() {
+            let pinned = pinned.join(" AND ");
+            conditions.push(format!(
+                "k.id IN (SELECT p.checkpoint FROM pins p WHERE {pinned})"
+            ));
+        }
+        if !filter.repositories.is_empty() {
+            conditions.push(in_repositories("k", &filter.repositories, &mut values));
+        }
+        if let Some(since) = filter.since {
+            conditions.push("k.at >= ?".to_owned());
+            values.push(Box::new(Col(since)));
+        }
+        if let Some(until) = filter.until {
+            conditions.push("k.at < ?".to_owned());
+            values.push(Box::new(Col(until)));
+        }
+        if let Some((at, id)) = filter.after {
+            conditions.push("k.at <= ? AND (k.at, k.id) < (?, ?)".to_owned());
+            values.push(Box::new(Col(at)));
+            values.push(Box::new(Col(at)));
+            values.push(Box::new(Col(id)));
+        }
+        let rest = format!(
+            "WHERE {} ORDER BY k.at DESC, k.id DESC LIMIT {}",
+            conditions.join(" AND "),
+            most(filter.limit)
+        );
+        self.checkpoint_rows(&rest, rusqlite::params_from_iter(values))
     }
 
     fn checkpoints_by_tail(&mut self, tail: &str) -> Result<Vec<CheckpointId>> {

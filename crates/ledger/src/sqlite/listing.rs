@@ -134,12 +134,20 @@ impl Tx<'_> {
             filter.agent.as_ref().map(|a| Box::new(a.to_string()) as _),
         );
         when(
+            "s.conversation_id = ?",
+            filter
+                .conversation
+                .as_ref()
+                .map(|name| Box::new(name.to_string()) as _),
+        );
+        when(
             "s.last_at >= ?",
             filter.since.map(|t| Box::new(Col(t)) as _),
         );
+        when("s.last_at < ?", filter.until.map(|t| Box::new(Col(t)) as _));
         when(
             "s.created_at < ?",
-            filter.until.map(|t| Box::new(Col(t)) as _),
+            filter.created_before.map(|t| Box::new(Col(t)) as _),
         );
         when(
             "s.ended_at IS NULL AND 1 = ?",
@@ -175,7 +183,10 @@ impl Tx<'_> {
         } else {
             i64::try_from(filter.limit).unwrap_or(i64::MAX)
         };
-        let picks_few = filter.id.is_some() || filter.parent.is_some() || !filter.links.is_empty();
+        let picks_few = filter.id.is_some()
+            || filter.conversation.is_some()
+            || filter.parent.is_some()
+            || !filter.links.is_empty();
         let index = match filter.order {
             _ if filter.open && filter.seen => "INDEXED BY sessions_open",
             // Else all sessions are read and sorted, however few are wanted.

@@ -31,7 +31,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0018_identity.sql"),
     include_str!("../../migrations/sqlite/0019_usage_quarters.sql"),
     include_str!("../../migrations/sqlite/0020_shared_identity.sql"),
-    include_str!("../../migrations/sqlite/0024_active_runs.sql"),
+    include_str!("../../migrations/sqlite/0021_lists.sql"),
+    include_str!("../../migrations/sqlite/0022_active_runs.sql"),
 ];
 
 /// The first schema with sums of usage.

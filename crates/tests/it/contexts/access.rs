@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::host::{Host, strings, turn, with};
-use crate::gateway::client::Client;
-use crate::gateway::server::{Gateway, each_store, tenant, token};
+use crate::gateway::client::{Client, id};
+use crate::gateway::server::{Gateway, base, each_store, tenant, token};
 
 #[test]
 fn a_sessions_token_acts_for_its_own_context_alone() {
@@ -44,10 +44,19 @@ fn a_sessions_token_acts_for_its_own_context_alone() {
         session
             .get("/v1/route?route_key=own")
             .problem(403, "forbidden");
-        for call in ["gaps", "lineage", "explain"] {
-            let path = format!("/v1/contexts/{call}?route_key=other&context_key=other");
-            session.get(&path).problem(403, "forbidden");
+        let path = |of: &Value| format!("/v1/sessions/{}/context", of["session"].as_str().unwrap());
+        let kept = session.get(&path(&own)).is(200);
+        assert_eq!(kept["context_key"], own["context_key"]);
+        for what in ["", "/gaps", "/lineage", "/explanation"] {
+            session.get(&(path(&own) + what)).is(200);
+            session
+                .get(&(path(&other) + what))
+                .problem(403, "forbidden");
         }
+        // A session that is none of a context has none.
+        let created = host.client.create(&base("S1"));
+        let nothing = host.client.get(&path(&json!({ "session": id(&created) })));
+        nothing.problem(404, "not-found");
         assert_eq!(host.seen(&other), strings(&["secret"]));
     });
 }

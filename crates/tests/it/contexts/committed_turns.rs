@@ -97,7 +97,7 @@ fn a_gap_that_is_accepted_is_explained_and_in_nobodys_way() {
         assert_eq!(accepted["accepted"], 1);
         assert_eq!(host.commit(&keys, numbered(2))["outcome"], "committed");
         assert_eq!(host.seen(&keys), strings(&["t0", "t2"]));
-        let gaps = host.get("explain", &keys)["gaps"].clone();
+        let gaps = host.get("explanation", &keys)["gaps"].clone();
         assert!(gaps[0]["accepted_by"].is_string(), "{gaps}");
     });
 }
@@ -121,7 +121,7 @@ fn a_broken_off_turn_is_not_committed_and_the_next_one_names_it() {
         again["recovers"] = json!("broken");
         assert_eq!(host.commit(&keys, again)["outcome"], "committed");
         assert_eq!(host.seen(&keys), strings(&["a", "again"]));
-        let recovered = host.get("explain", &keys)["recovered"].clone();
+        let recovered = host.get("explanation", &keys)["recovered"].clone();
         assert_eq!(
             recovered,
             json!([{ "advancement_key": "again", "recovers": "broken" }])

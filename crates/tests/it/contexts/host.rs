@@ -82,10 +82,9 @@ impl Host {
     }
 
     #[track_caller]
-    pub(super) fn get(&self, call: &str, keys: &Value) -> Value {
-        let encoded = |field: &str| text(keys, field).replace('#', "%23").replace('+', "%2B");
-        let (route, context) = (encoded("route_key"), encoded("context_key"));
-        let path = format!("/v1/contexts/{call}?route_key={route}&context_key={context}");
+    pub(super) fn get(&self, what: &str, context: &Value) -> Value {
+        let session = text(context, "session");
+        let path = format!("/v1/sessions/{session}/context/{what}");
         self.client.get(&path).is(200)
     }
 

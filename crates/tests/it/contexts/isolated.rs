@@ -64,9 +64,12 @@ fn an_overflow_compacts_the_context_of_its_tick_alone() {
         let begins = calls.iter().position(|c| c["call"] == "compact").unwrap();
         host.play(&calls[..begins]);
         let first = host.keys(HEARTBEAT, &tick(1));
-        let before = (host.assemble(&first), host.get("explain", &first));
+        let before = (host.assemble(&first), host.get("explanation", &first));
         host.play(&calls[begins..]);
-        assert_eq!((host.assemble(&first), host.get("explain", &first)), before);
+        assert_eq!(
+            (host.assemble(&first), host.get("explanation", &first)),
+            before
+        );
         let second = host.keys(HEARTBEAT, &tick(2));
         let seen = host.assemble(&second);
         assert_eq!(seen["messages"][0]["origin"], "summary");

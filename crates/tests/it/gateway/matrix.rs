@@ -123,11 +123,8 @@ impl There {
         );
         let key = |name: &str, nowhere: &str| or(self.keys[name].as_str().unwrap(), nowhere);
         match route.name.as_str() {
-            "listContextGaps" | "getContextLineage" | "explainContext" => format!(
-                "{path}?route_key={}&context_key={}",
-                key("route_key", "route-of-nobody-at-all"),
-                key("context_key", "context-of-nobody-at-all"),
-            ),
+            // What another tenant finds is its own.
+            "searchSessions" => format!("{path}?q=S1"),
             "getRoute" => format!(
                 "{path}?route_key={}",
                 key("route_key", "route-of-nobody-at-all")
@@ -396,8 +393,12 @@ fn nobody_who_may_not_gets_through_any_route() {
                 let in_context = matches!(route.path.as_str(), p if p.starts_with("/v1/contexts/"))
                     && route.name != "resolveContext";
                 let own = !named && !in_context
-                    || ["recordPipelineEvents", "listHeartbeatTicks"]
-                        .contains(&route.name.as_str());
+                    || [
+                        "recordPipelineEvents",
+                        "listHeartbeatTicks",
+                        "searchSessions",
+                    ]
+                    .contains(&route.name.as_str());
                 if who.elsewhere && own {
                     elsewhere(&answer, &there, &what, route);
                     continue;

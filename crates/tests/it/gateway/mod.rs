@@ -23,6 +23,7 @@ pub(crate) mod created;
 mod ended;
 mod fields;
 mod intakes;
+mod lists;
 mod logs;
 mod matrix;
 mod names;

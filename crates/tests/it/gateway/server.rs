@@ -39,7 +39,8 @@ pub(crate) fn tenant(store: &Store) -> &'static str {
     if store.is_file() { "default" } else { "tests" }
 }
 
-fn opened(store: &Store, tenant: &str) -> Box<dyn Ledger> {
+/// The ledger of a tenant, beside whoever serves it.
+pub(crate) fn opened(store: &Store, tenant: &str) -> Box<dyn Ledger> {
     let how = Open::Command {
         id: LedgerId::mint(&clock::Ids),
         key: clock::secret(),

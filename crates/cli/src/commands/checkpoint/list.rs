@@ -5,7 +5,7 @@ use siglum_domain::SessionId;
 use siglum_domain::link::Link;
 use siglum_engine::commits::{checkpoints, why};
 use siglum_engine::views::find;
-use siglum_ledger::{CheckpointRecord, LedgerError, Transaction, read};
+use siglum_ledger::{CheckpointFilter, CheckpointRecord, LedgerError, Transaction, read};
 
 use super::kind;
 use crate::clock;
@@ -19,9 +19,6 @@ use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.checkpoint.list/1";
-
-/// How many checkpoints a list that leaves some out looks at, at most.
-const LOOK_AT: usize = 10_000;
 
 /// List checkpoints, newest first
 #[derive(clap::Args)]
@@ -65,15 +62,20 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         (Some(_), None) => Vec::new(),
         _ => args.place.listed(cx, &mut ledger, here)?,
     };
+    let filter = CheckpointFilter {
+        session,
+        links: args.facts.links(),
+        repositories,
+        since: args.period.since,
+        until: args.period.until,
+        after: None,
+        limit: match args.limit {
+            0 => 0,
+            limit => limit + 1,
+        },
+    };
     let rows = read(&mut ledger, |tx| {
-        let skip = args.period.until.is_some() || args.limit == 0;
-        let most = if skip { LOOK_AT } else { args.limit + 1 };
-        let links = args.facts.links();
-        let mut records = checkpoints::listed(tx, session, &repositories, &links, None, most)?;
-        records.retain(|c| fits(c, args.period));
-        if args.limit > 0 {
-            records.truncate(args.limit + 1);
-        }
+        let records = tx.checkpoints(&filter)?;
         let row = |record: CheckpointRecord| {
             Ok(Row {
                 about: about(tx, &record)?,
@@ -87,11 +89,6 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             .collect::<Result<Vec<Row>, LedgerError>>()
     })?;
     answer(args, cx, rows, session)
-}
-
-fn fits(checkpoint: &CheckpointRecord, period: Period) -> bool {
-    period.since.is_none_or(|since| checkpoint.at >= since)
-        && period.until.is_none_or(|until| checkpoint.at < until)
 }
 
 fn answer(

@@ -37,7 +37,7 @@ pub struct Json {
 
 pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut ledger = store::open(cx)?;
-    let all = heartbeat::list(ledger.as_mut())?;
+    let all = heartbeat::list(ledger.as_mut(), None, usize::MAX)?;
     if cx.ui.json {
         let heartbeats = all.iter().map(HeartbeatJson::from).collect();
         return cx.ui.json(SCHEMA, Json { heartbeats });

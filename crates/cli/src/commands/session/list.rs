@@ -56,8 +56,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         id: None,
         repositories: selected.clone(),
         agent: args.agent.clone(),
+        conversation: None,
         since: args.period.since,
         until: args.period.until,
+        created_before: None,
         open: args.open,
         seen: false,
         limit: match args.limit {

@@ -20,14 +20,21 @@ pub struct Overview {
     pub totals: Vec<TickTotal>,
 }
 
-/// All heartbeats that are not removed, by name.
+/// Heartbeats that are not removed, by name: those behind `after`, `limit` at most.
 ///
 /// # Errors
 /// Those of the ledger.
-pub fn list(ledger: &mut dyn Ledger) -> Result<Vec<Overview>, LedgerError> {
+pub fn list(
+    ledger: &mut dyn Ledger,
+    after: Option<&HeartbeatName>,
+    limit: usize,
+) -> Result<Vec<Overview>, LedgerError> {
+    let is_wanted =
+        |r: &HeartbeatRecord| r.removed_at.is_none() && after.is_none_or(|after| r.name > *after);
     read(ledger, |tx| {
         let all = tx.heartbeats()?.into_iter();
-        all.filter(|r| r.removed_at.is_none())
+        all.filter(is_wanted)
+            .take(limit)
             .map(|r| one(tx, r))
             .collect()
     })

@@ -7,7 +7,9 @@ use siglum_domain::fold::Entry;
 use siglum_domain::observation::Fact;
 use siglum_domain::trace::TraceParent;
 use siglum_domain::{SessionId, TurnId};
-use siglum_ledger::{LedgerError, Relation, SessionRecord, Transaction, TurnRecord};
+use siglum_ledger::{
+    CheckpointFilter, LedgerError, Relation, SessionRecord, Transaction, TurnRecord,
+};
 use siglum_telemetry::outward::{
     self, Linked, Origin, SessionMoment, Subject, TurnPart, Unexported, Why,
 };
@@ -45,7 +47,7 @@ pub(super) fn gather(
     }
     let mut touched: BTreeSet<TurnId> = new.iter().filter_map(|e| e.turn).collect();
     touched.extend(unexported.keys());
-    let checkpoints = tx.checkpoints(Some(record.id), None, None, CHECKPOINTS)?;
+    let checkpoints = tx.checkpoints(&CheckpointFilter::of_session(record.id, CHECKPOINTS))?;
     let mut parts = Vec::new();
     for (index, turn) in turns
         .iter()

@@ -2,13 +2,12 @@
 
 use siglum_domain::access::Scope;
 use siglum_domain::{LedgerId, RepositoryId, SessionId};
-use siglum_ledger::{DESTINATION, RepositoryIdentity, SessionFilter};
+use siglum_ledger::{CheckpointFilter, DESTINATION, RepositoryIdentity, SessionFilter};
 use uuid::Uuid;
 
 use super::tests::{Played, TO, batch, commit, feed, launcher, oid, receiver, turn, wrote};
 use super::wire::Batch;
 use super::{Positions, ReplicaError, apply, decode};
-use crate::commits::checkpoints;
 use crate::identity::access::Caller;
 use crate::identity::repositories::{clones, named, unite_clones};
 use crate::share::project;
@@ -119,11 +118,16 @@ fn a_repository_on_two_laptops_is_one() {
     let mut listed: Vec<SessionId> = listed.into_iter().map(|l| l.record.id).collect();
     listed.sort_unstable();
     assert_eq!(listed, [one.session, two.session]);
-    let pinned = to.read(|tx| checkpoints::listed(tx, None, &both, &[], None, 9));
+    let mut filter = CheckpointFilter {
+        repositories: both.to_vec(),
+        ..CheckpointFilter::default()
+    };
+    let pinned = to.read(|tx| tx.checkpoints(&filter));
     let mut commits: Vec<_> = pinned.iter().filter_map(|c| c.commit.clone()).collect();
     commits.sort_unstable();
     assert_eq!(commits, [oid(11), oid(12)]);
-    let newest = to.read(|tx| checkpoints::listed(tx, None, &both, &[], None, 1));
+    filter.limit = 1;
+    let newest = to.read(|tx| tx.checkpoints(&filter));
     assert_eq!(newest, pinned[..1]);
     let united = to.read(|tx| {
         let mut ids = [two.repository, one.repository];

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, VecDeque};
 use siglum_domain::scope::Kinds;
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId};
 use siglum_ledger::{
-    Durability, Ledger, LedgerError, SessionFilter, StatementRecord, Transaction, read, write,
+    CheckpointFilter, Durability, Ledger, LedgerError, SessionFilter, StatementRecord, Transaction,
+    read, write,
 };
 
 use super::encode;
@@ -148,7 +149,7 @@ fn documents(
     let mut commits: BTreeSet<(RepositoryId, Oid)> = BTreeSet::new();
     let made = tx.commits_of_session(session, MOST)?;
     commits.extend(made.into_iter().map(|c| (c.repository, c.commit)));
-    let checkpoints = tx.checkpoints(Some(session), None, None, MOST)?;
+    let checkpoints = tx.checkpoints(&CheckpointFilter::of_session(session, MOST))?;
     commits.extend(
         checkpoints
             .iter()

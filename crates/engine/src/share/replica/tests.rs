@@ -9,8 +9,8 @@ use siglum_domain::receipt::GENESIS;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, TokenId};
 use siglum_ledger::{
-    CheckpointKind, CheckpointRecord, CommitRecord, DESTINATION, Durability, Ledger, SeenBy,
-    SessionFilter, Statement, Transaction, read, write,
+    CheckpointFilter, CheckpointKind, CheckpointRecord, CommitRecord, DESTINATION, Durability,
+    Ledger, SeenBy, SessionFilter, Statement, Transaction, read, write,
 };
 use uuid::Uuid;
 
@@ -261,7 +261,7 @@ fn ledger_answers(ledger: &mut dyn Ledger, home: LedgerId) -> Vec<String> {
         lines.push(line.unwrap());
     }
     lines.sort();
-    let mut checkpoints = read(ledger, |tx| tx.checkpoints(None, None, None, 99)).unwrap();
+    let mut checkpoints = read(ledger, |tx| tx.checkpoints(&CheckpointFilter::default())).unwrap();
     checkpoints.sort_by_key(|c| c.id);
     lines.push(format!("{checkpoints:?}"));
     lines

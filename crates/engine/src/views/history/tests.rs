@@ -6,8 +6,8 @@ use siglum_domain::intake::{AgentMatter, Intake, Matter, VERSION};
 use siglum_domain::observation::{Body, Fact, Observation, Source, ToolClass, event};
 use siglum_domain::redact::Redacted;
 use siglum_domain::{AgentName, IdSource, LedgerId, NativeId};
-use siglum_ledger::SqliteLedger;
 use siglum_ledger::sqlite::Open;
+use siglum_ledger::{CheckpointFilter, SqliteLedger};
 
 use super::*;
 use crate::record::deliver::{Delivered, deliver};
@@ -75,7 +75,10 @@ fn a_session_ends_once_by_anybodys_word() {
     assert_eq!(say(30), Some(Ended::Before(at(20))));
     read(&mut ledger, |tx| {
         assert_eq!(tx.statements_of_session(id)?.len(), 1);
-        assert_eq!(tx.checkpoints(Some(id), None, None, 9)?.len(), 1);
+        assert_eq!(
+            tx.checkpoints(&CheckpointFilter::of_session(id, 9))?.len(),
+            1
+        );
         assert_eq!(tx.session(id)?.and_then(|s| s.ended_at), Some(at(20)));
         let view = fold::session(&tx.entries(id, 0, 0)?);
         assert_eq!(view.state.word(), "ended");

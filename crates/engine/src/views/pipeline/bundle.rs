@@ -60,6 +60,7 @@ struct Mark {
     phase: Option<String>,
 }
 
+/// A plan, or the begin or end of a phase or of the pipeline.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct EventJson {
@@ -71,6 +72,7 @@ struct EventJson {
     outcome: Option<String>,
 }
 
+/// A contract, as it was recorded.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct ContractEvent {
@@ -83,6 +85,7 @@ struct ContractEvent {
     text: Option<String>,
 }
 
+/// A review of the work.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct ReviewEvent {
@@ -94,6 +97,7 @@ struct ReviewEvent {
     text: Option<String>,
 }
 
+/// The result of a check.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct CheckEvent {
@@ -108,6 +112,7 @@ struct CheckEvent {
     evidence: String,
 }
 
+/// A session that worked for the pipeline.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct SessionJson {
@@ -126,6 +131,7 @@ struct SessionJson {
     links: Vec<LinkJson>,
 }
 
+/// A link that was attached or detached.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct LinkJson {
@@ -138,6 +144,7 @@ struct LinkJson {
     source: String,
 }
 
+/// A commit of one of the sessions.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct CommitJson {

@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use siglum_domain::SessionId;
-use siglum_domain::context::{ContextKey, Keys, RouteKey};
+use siglum_domain::context::{Keys, RouteKey};
 use siglum_engine::driven::context::{self, ContextError};
-use siglum_ledger::Ledger;
+use siglum_ledger::{ContextRecord, Ledger};
 
 use super::permission::may;
 use crate::admission::Launcher;
@@ -15,8 +15,9 @@ use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::{CURSOR_RULE, Query};
+use crate::routes::path::{OfSession, Path};
 use crate::wire::{
-    AssembleContext, AssembledContext, ContextExplanation, ContextLineage, GapList, Route,
+    AssembleContext, AssembledContext, Context, ContextExplanation, ContextLineage, GapList, Route,
     RouteDetail, RouteList,
 };
 
@@ -45,13 +46,30 @@ fn route_key(query: &mut Query) -> Result<RouteKey, Problem> {
     key.ok_or_else(|| Problem::invalid("route_key", "is required"))
 }
 
-/// Both keys, as parameters.
-fn keys(mut query: Query) -> Result<Keys, Problem> {
-    let route = route_key(&mut query)?;
-    let context = query.named("context_key", |text| ContextKey::new(text).ok(), KEY_RULE)?;
-    let context = context.ok_or_else(|| Problem::invalid("context_key", "is required"))?;
-    query.end()?;
-    Ok(Keys { route, context })
+/// Reads something of the context that the session of a path keeps.
+async fn read_kept<T: Send + 'static>(
+    app: &App,
+    caller: &Caller,
+    path: &Path,
+    mut work: impl FnMut(&mut dyn Ledger, &ContextRecord) -> Result<T, ContextError> + Send + 'static,
+) -> Result<T, Problem> {
+    let session = path.session()?;
+    caller.for_session(app, session)?;
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        let kept = siglum_ledger::read(ledger, |tx| tx.context_of_session(session))?;
+        let missing = || Problem::not_found(format!("no context is kept in session {session}"));
+        let kept = kept.ok_or_else(missing)?;
+        work(ledger, &kept).map_err(Problem::from)
+    });
+    found.await?
+}
+
+/// Both keys of a context.
+fn keys(context: &ContextRecord) -> Keys {
+    Keys {
+        route: context.route.clone(),
+        context: context.key.clone(),
+    }
 }
 
 /// Assemble the messages that a run reads: the newest ones that fit its budget
@@ -81,59 +99,74 @@ pub(crate) async fn assemble(
     Ok(Json(AssembledContext::from(&assembled)))
 }
 
+/// Get the context that a session keeps
+#[utoipa::path(get, path = "/v1/sessions/{session}/context", tag = "contexts", operation_id = "getContext",
+    security(("launcher" = []), ("session" = [])),
+    params(OfSession),
+    responses((status = 200, description = "The context", body = Context), Problems))]
+pub(crate) async fn context(
+    State(app): State<App>,
+    caller: Caller,
+    path: Path,
+) -> Result<Json<Context>, Problem> {
+    let found = read_kept(&app, &caller, &path, |_, kept| Ok(kept.clone()));
+    Ok(Json(Context::from(&found.await?)))
+}
+
 /// List the gaps of a context, including those filled or accepted since
-#[utoipa::path(get, path = "/v1/contexts/gaps", tag = "contexts", operation_id = "listContextGaps",
+#[utoipa::path(get, path = "/v1/sessions/{session}/context/gaps", tag = "contexts", operation_id = "listContextGaps",
     security(("launcher" = []), ("session" = [])),
     params(
-        ("route_key" = String, Query, description = "Route key: where answers are delivered", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
-        ("context_key" = String, Query, description = "Context key: what the conversation is stored under", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
+        OfSession,
+        ("cursor" = Option<String>, Query, description = "Return gaps that start after this position (`next` of the previous page)", pattern = r"^(0|[1-9][0-9]{0,14})$"),
+        ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 100),
     ),
     responses((status = 200, description = "The gaps", body = GapList), Problems))]
 pub(crate) async fn gaps(
     State(app): State<App>,
     caller: Caller,
-    query: Query,
+    path: Path,
+    mut query: Query,
 ) -> Result<Json<GapList>, Problem> {
-    let found = read(&app, &caller, keys(query)?, |ledger, keys| {
-        context::gaps(ledger, keys)
+    let limit = query.limit(PAGE, PAGE_MOST)?;
+    let after = query.numeric_cursor(0)?;
+    query.end()?;
+    let found = read_kept(&app, &caller, &path, |ledger, kept| {
+        context::gaps(ledger, &keys(kept))
     });
-    Ok(Json(GapList::from(found.await?.as_slice())))
+    let mut gaps = found.await?;
+    gaps.retain(|gap| after.is_none_or(|after| gap.first > after));
+    Ok(Json(GapList::from_page(&gaps, limit)))
 }
 
 /// Get the ancestors and descendants of a context
-#[utoipa::path(get, path = "/v1/contexts/lineage", tag = "contexts", operation_id = "getContextLineage",
+#[utoipa::path(get, path = "/v1/sessions/{session}/context/lineage", tag = "contexts", operation_id = "getContextLineage",
     security(("launcher" = []), ("session" = [])),
-    params(
-        ("route_key" = String, Query, description = "Route key: where answers are delivered", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
-        ("context_key" = String, Query, description = "Context key: what the conversation is stored under", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
-    ),
+    params(OfSession),
     responses((status = 200, description = "The lineage", body = ContextLineage), Problems))]
 pub(crate) async fn lineage(
     State(app): State<App>,
     caller: Caller,
-    query: Query,
+    path: Path,
 ) -> Result<Json<ContextLineage>, Problem> {
-    let found = read(&app, &caller, keys(query)?, |ledger, keys| {
-        context::lineage(ledger, keys)
+    let found = read_kept(&app, &caller, &path, |ledger, kept| {
+        context::lineage(ledger, &keys(kept))
     });
     Ok(Json(ContextLineage::from(&found.await?)))
 }
 
 /// Explain why a run of a context sees these messages
-#[utoipa::path(get, path = "/v1/contexts/explain", tag = "contexts", operation_id = "explainContext",
+#[utoipa::path(get, path = "/v1/sessions/{session}/context/explanation", tag = "contexts", operation_id = "getContextExplanation",
     security(("launcher" = []), ("session" = [])),
-    params(
-        ("route_key" = String, Query, description = "Route key: where answers are delivered", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
-        ("context_key" = String, Query, description = "Context key: what the conversation is stored under", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
-    ),
+    params(OfSession),
     responses((status = 200, description = "The visible messages, with the reasons", body = ContextExplanation), Problems))]
 pub(crate) async fn explain(
     State(app): State<App>,
     caller: Caller,
-    query: Query,
+    path: Path,
 ) -> Result<Json<ContextExplanation>, Problem> {
-    let found = read(&app, &caller, keys(query)?, |ledger, keys| {
-        context::explain(ledger, keys)
+    let found = read_kept(&app, &caller, &path, |ledger, kept| {
+        context::explain(ledger, &keys(kept))
     });
     Ok(Json(ContextExplanation::from(&found.await?)))
 }

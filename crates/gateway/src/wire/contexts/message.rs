@@ -177,9 +177,9 @@ pub(crate) struct VisibleMessage {
     call: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
-    /// How the call ended: `ok`, `failed` or `denied`.
+    /// How the call ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<&'static str>,
+    outcome: Option<ToolOutcome>,
     /// The model that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
@@ -197,14 +197,6 @@ pub(crate) struct VisibleMessage {
     at: String,
     /// Whether it comes from a heartbeat.
     heartbeat: bool,
-}
-
-const fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Ok => "ok",
-        Outcome::Failed => "failed",
-        Outcome::Denied => "denied",
-    }
 }
 
 /// The origin as it is told, with the context that it names.
@@ -241,7 +233,7 @@ impl From<&Seen> for VisibleMessage {
                 MessageKind::ToolResult,
                 Some(id.clone()),
                 Some(tool.clone()),
-                Some(outcome(*how)),
+                Some(ToolOutcome::from(*how)),
                 None,
             ),
         };

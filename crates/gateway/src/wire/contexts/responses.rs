@@ -98,16 +98,25 @@ impl From<&ContextGap> for Gap {
     }
 }
 
-/// The gaps of a context, in the host's order.
+/// A page of the gaps of a context.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct GapList {
+    /// The gaps, in the host's order.
     items: Vec<Gap>,
+    /// Pass it as `cursor` to get the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
-impl From<&[ContextGap]> for GapList {
-    fn from(gaps: &[ContextGap]) -> Self {
-        let items = gaps.iter().map(Gap::from).collect();
-        Self { items }
+impl GapList {
+    /// The first `limit` of these gaps.
+    pub(crate) fn from_page(gaps: &[ContextGap], limit: usize) -> Self {
+        let page = gaps.get(..limit).unwrap_or(gaps);
+        let next = page.last().filter(|_| gaps.len() > limit);
+        Self {
+            items: page.iter().map(Gap::from).collect(),
+            next: next.map(|gap| gap.first.to_string()),
+        }
     }
 }
 
