@@ -64,6 +64,7 @@ mod secrets;
 mod several_repositories;
 mod statements;
 mod syncing;
+mod team;
 mod telemetry;
 mod telemetry_setup;
 mod text_files;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::summary::Ended;
 use crate::{
-    Failure, doc_comments, layering, names, packages, programs, rings, size, summary, tests_lane,
-    truth, workspace,
+    Failure, doc_comments, layering, names, packages, programs, rings, size, summary, team,
+    tests_lane, truth, workspace,
 };
 
 /// One group of checks.
@@ -61,6 +61,11 @@ const LANES: &[Lane] = &[
         has_tests: HasTests::No,
     },
     Lane {
+        name: "team",
+        run: team::lane,
+        has_tests: HasTests::Yes,
+    },
+    Lane {
         name: "sinks",
         run: tests_lane::sinks,
         has_tests: HasTests::Yes,
@@ -82,6 +87,9 @@ const LANES: &[Lane] = &[
         has_tests: HasTests::Yes,
     },
 ];
+
+/// Lanes that run only where they are named.
+const BY_NAME: &[&str] = &["team"];
 
 /// One line of the report.
 struct Outcome {
@@ -125,8 +133,13 @@ fn choose(args: &[String]) -> Result<Vec<&'static Lane>, Failure> {
         }
         list.push(name);
     }
-    let chosen =
-        |lane: &&Lane| (only.is_empty() || only.contains(&lane.name)) && !skip.contains(&lane.name);
+    let chosen = |lane: &&Lane| {
+        let is_due = match only.is_empty() {
+            true => !BY_NAME.contains(&lane.name),
+            false => only.contains(&lane.name),
+        };
+        is_due && !skip.contains(&lane.name)
+    };
     let lanes: Vec<_> = LANES.iter().filter(chosen).collect();
     if lanes.is_empty() {
         return Err(Failure::Usage("no lane is left to run".to_owned()));
@@ -250,6 +263,7 @@ mod tests {
         check(&["--only", "unit", "--only", "fmt"], &["fmt", "unit"]);
         check(&["--only", "unit", "--skip", "unit"], &[]);
         check(&["--only", "nonsense"], &[]);
+        check(&["--only", "team"], &["team"]);
         check(
             &["--skip", "agents", "--skip", "blackbox"],
             &[

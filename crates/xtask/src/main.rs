@@ -27,6 +27,7 @@ mod rings;
 mod sinks;
 mod size;
 mod summary;
+mod team;
 mod tests_lane;
 mod truth;
 mod workspace;
@@ -39,12 +40,19 @@ cargo xtask COMMAND
 Commands
   test [--only LANE]... [--skip LANE]...
                       run every check, or some: fmt, house, clippy, docs, unit, blackbox, truth,
-                      sinks, front-end, packages, agents. Missing programs are installed by apt-get (as root), agents
-                      and the parts of the page by npm, Schemathesis, Phoenix and MLflow by pip
+                      sinks, front-end, packages, agents, and where it is named team. Missing programs are installed
+                      by apt-get (as root), agents and the parts of the page by npm, Schemathesis, Phoenix and MLflow
+                      by pip
   bench [ARGS]        build the program as packages have it and run siglum-bench with ARGS
   truth [--release] [ARGS]
                       play commits whose maker is known, and run `siglum why` on them: 2,000 cases, or
                       as ARGS of siglum-truth say; exits 1 if a statement is false
+  team [--minutes N] [--laptops N] [--jobs N] [--conversations N] [--seed N] [--before PROGRAM]
+       [--release] [--strict]
+                      play a team for 3 minutes: 12 laptops, pipelines, 5 conversations a minute and pages, in front of
+                      three gateways on PostgreSQL; kill gateways and database, cut the network, replace the gateways
+                      (by the program under test, in the place of PROGRAM). Exits 1 if a promise of docs/team-test.md is
+                      broken; with --strict, times and memory are compared with their bounds, too
   fuzz [TARGET [SECONDS]]
                       look for inputs that break a fuzz target, or all, a minute each; needs nightly
                       Rust and cargo-fuzz
@@ -94,7 +102,8 @@ Environment
   SIGLUM_TEST_PHOENIX, SIGLUM_TEST_PHOENIX_GRPC, SIGLUM_TEST_MLFLOW
                       where tools that show traces are, for tests by hand
   SIGLUM_TEST_PG      a PostgreSQL server for tests; without it they start their own. With
-                      SIGLUM_TEST_PG_CERTIFICATE, the file with its certificate, TLS is tested, too";
+                      SIGLUM_TEST_PG_CERTIFICATE, the file with its certificate, TLS is tested, too; with
+                      SIGLUM_TEST_PG_PID, the file with its process, `team` kills it";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -103,6 +112,7 @@ fn main() -> ExitCode {
         Some("test") => lanes::run(rest),
         Some("bench") => bench::run(rest),
         Some("truth") => truth::run(rest),
+        Some("team") => team::run(rest),
         Some("fuzz") => fuzz::run(rest),
         Some("compat") => compat::run(rest),
         Some("dist") => dist::run(rest),

@@ -14,22 +14,34 @@ use crate::{Failure, debian, programs};
 const VARIABLE: &str = "SIGLUM_TEST_PG";
 /// The variable that tells tests which certificate the server has.
 const CERTIFICATE: &str = "SIGLUM_TEST_PG_CERTIFICATE";
+/// The variable that tells tests where the process of the server is noted, which they may kill.
+const PID: &str = "SIGLUM_TEST_PG_PID";
 /// The variable that tells tests where a server is whose disk may become full.
 const SMALL: &str = "SIGLUM_TEST_PG_SMALL";
 
 /// Where Debian puts the server's programs, one folder for each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// Runs the server until its input ends: until whoever holds the other end of it goes. `$1` is the directory.
+/// Runs the server until its input ends: until whoever holds the other end of it goes. `$1` is the directory. A server
+/// that ends before, in whatever way, is started again; once it has its directory for itself, it serves.
 const KEEPER: &str = r#"
 trap '' INT TERM HUP
 directory=$1
 shift
-"$@" >"$directory/log" 2>&1 </dev/null &
-server=$!
+(
+    while [ ! -e "$directory/stop" ]; do
+        "$@" >>"$directory/log" 2>&1 </dev/null
+        sleep 0.2
+    done
+    : >"$directory/stopped"
+) &
 cat >/dev/null
-kill -INT "$server" 2>/dev/null
-wait "$server"
+: >"$directory/stop"
+until [ -e "$directory/stopped" ]; do
+    kill -INT "$(head -n 1 "$directory/data/postmaster.pid")"
+    sleep 0.1
+done 2>/dev/null
+wait
 umount "$directory/small" 2>/dev/null
 rm -rf "$directory"
 "#;
@@ -39,6 +51,8 @@ pub(crate) struct Server {
     url: String,
     /// The file with its certificate, which it signed itself.
     certificate: PathBuf,
+    /// The file whose first line is its process.
+    pid: PathBuf,
     keeper: Child,
     /// What the keeper waits on. Taken to let it end.
     input: Option<ChildStdin>,
@@ -76,10 +90,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
 
 impl Servers {
     fn variables(&self) -> Vec<(&'static str, String)> {
-        let certificate = self.main.certificate.display().to_string();
         let mut variables = vec![
             (VARIABLE, self.main.url.clone()),
-            (CERTIFICATE, certificate),
+            (CERTIFICATE, self.main.certificate.display().to_string()),
+            (PID, self.main.pid.display().to_string()),
         ];
         variables.extend(self.small.as_ref().map(|s| (SMALL, s.url.clone())));
         variables
@@ -278,6 +292,10 @@ impl Site {
         self.directory.join("certificate.pem")
     }
 
+    fn pid(&self) -> PathBuf {
+        self.directory.join("data/postmaster.pid")
+    }
+
     /// Gives a file to the owner of the server.
     fn hand_over(&self, path: &Path) -> Result<(), Failure> {
         let (user, group) = self.owner.map(|o| (o.user, o.group)).unzip();
@@ -311,6 +329,7 @@ impl Site {
         Ok(Server {
             url: format!("postgres://siglum:{password}@127.0.0.1:{port}/siglum"),
             certificate: self.certificate(),
+            pid: self.pid(),
             keeper,
             input,
         })
@@ -329,7 +348,7 @@ impl Site {
     fn await_ready(&self, server: &mut Server) -> Result<(), Failure> {
         let begun = Instant::now();
         while quietly(&mut self.psql("SELECT 1")).is_err() {
-            let is_gone = !self.directory.join("data/postmaster.pid").exists();
+            let is_gone = !self.pid().exists();
             let patience = Duration::from_secs(if is_gone { 5 } else { 60 });
             if begun.elapsed() > patience {
                 let log = fs::read_to_string(self.directory.join("log")).unwrap_or_default();
@@ -406,12 +425,23 @@ mod tests {
         let site = Site::new(&binaries().unwrap(), "test").unwrap();
         let server = site.started(Site::start).unwrap();
         let pid = server.keeper.id();
-        let directory = site.directory;
-        let server_pid = fs::read_to_string(directory.join("data/postmaster.pid")).unwrap();
-        let server_pid = server_pid.lines().next().unwrap().to_owned();
-        assert!(Path::new(&format!("/proc/{server_pid}")).exists());
+        let process = || {
+            let noted = fs::read_to_string(site.pid()).unwrap_or_default();
+            noted.lines().next().unwrap_or_default().to_owned()
+        };
+        let first = process();
+        assert!(Path::new(&format!("/proc/{first}")).exists());
+        // Killed, it is started again, and goes all the same.
+        quietly(programs::program("kill").args(["-KILL", &first])).unwrap();
+        let begun = Instant::now();
+        while process() == first || quietly(&mut site.psql("SELECT 1")).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let second = process();
+        let directory = site.directory.clone();
         drop(server);
-        assert!(!Path::new(&format!("/proc/{server_pid}")).exists());
+        assert!(!Path::new(&format!("/proc/{second}")).exists());
         assert!(!Path::new(&format!("/proc/{pid}")).exists());
         assert!(!directory.exists());
     }

@@ -30,15 +30,16 @@ pub(crate) fn lane() -> Result<Ended, Failure> {
     play(Build::Dev, &[])
 }
 
+/// How programs are built.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Build {
+pub(crate) enum Build {
     Dev,
     Release,
 }
 
 impl Build {
     /// Builds a binary of a package and says where it is.
-    fn binary(self, package: &str, name: &str) -> Result<PathBuf, Failure> {
+    pub(crate) fn binary(self, package: &str, name: &str) -> Result<PathBuf, Failure> {
         if self == Self::Dev {
             return programs::dev_build(name);
         }

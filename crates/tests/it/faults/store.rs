@@ -189,6 +189,13 @@ impl Store {
         lines.join("\n")
     }
 
+    /// Whether its server answers.
+    pub(crate) fn answers(&self) -> bool {
+        let mut psql = Command::new("psql");
+        psql.args(["-X", "-q", "-c", "SELECT 1", &self.address()]);
+        psql.output().unwrap().status.success()
+    }
+
     /// So many seconds go by, as far as leases and pauses tell.
     pub(crate) fn seconds_pass(&self, seconds: u32) {
         for (table, column) in [("leases", "expires_at"), ("deliveries", "retry_at")] {

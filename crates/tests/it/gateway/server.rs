@@ -1,6 +1,7 @@
 //! The gateway itself: started, restarted, stopped and killed, and tokens for it.
 
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(crate) struct Gateway {
 
 #[derive(Clone, Default)]
 struct Settings {
+    /// The program, where it is not the one under test.
+    program: Option<PathBuf>,
     args: Vec<String>,
     variables: Vec<(String, String)>,
 }
@@ -116,12 +119,29 @@ impl Gateway {
         let settings = Settings {
             args: args.iter().map(own).collect(),
             variables: variables.iter().map(|(n, v)| (own(n), own(v))).collect(),
+            program: None,
         };
         let (child, address) = serve(store, &settings);
         Self {
             child,
             address: address.expect("the gateway did not start"),
             token,
+            settings,
+        }
+    }
+
+    /// Serves a store by this program, with the token of a launcher that is there already.
+    #[track_caller]
+    pub(crate) fn by(store: &Store, program: &Path, token: &str) -> Self {
+        let settings = Settings {
+            program: Some(program.to_owned()),
+            ..Settings::default()
+        };
+        let (child, address) = serve(store, &settings);
+        Self {
+            child,
+            address: address.expect("the gateway did not start"),
+            token: token.to_owned(),
             settings,
         }
     }
@@ -142,9 +162,20 @@ impl Gateway {
     #[track_caller]
     pub(crate) fn restart(&mut self, store: &Store) {
         self.stop();
+        self.start_again(store);
+    }
+
+    /// Is served again after its end, at another address.
+    #[track_caller]
+    pub(crate) fn start_again(&mut self, store: &Store) {
         let (child, address) = serve(store, &self.settings);
         self.child = child;
         self.address = address.expect("the gateway did not start again");
+    }
+
+    /// Is served by this program from its next start on.
+    pub(crate) fn serve_by(&mut self, program: &Path) {
+        self.settings.program = Some(program.to_owned());
     }
 
     /// Tells it to stop, and waits until it has; gives its exit code.
@@ -209,7 +240,8 @@ impl Drop for Gateway {
 
 /// Starts one, and gives the address that it says, if it serves.
 fn serve(store: &Store, settings: &Settings) -> (Child, Option<String>) {
-    let mut command = store.world.command(World::program());
+    let program = settings.program.clone().unwrap_or_else(World::program);
+    let mut command = store.world.command(program);
     command.args(["serve", "--json"]);
     if !settings.args.iter().any(|arg| arg == "--listen") {
         command.args(["--listen", "127.0.0.1:0"]);
