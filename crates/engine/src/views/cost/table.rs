@@ -207,7 +207,10 @@ impl<'a> Table<'a> {
             .iter_mut()
             .filter_map(|row| row.key.repository.as_mut());
         repositories::unite_clones(tx, repositories)?;
-        for row in rows {
+        for mut row in rows {
+            if self.query.by == By::Repository {
+                row.key.value = row.key.repository.map(|r| r.to_string());
+            }
             self.put_row(row);
         }
         Ok(())
