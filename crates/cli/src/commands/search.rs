@@ -128,7 +128,8 @@ fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), Comma
             limit => limit,
         },
     };
-    let findings = search::search(&cx.world()?, &mut ledger, &query)?;
+    let world = cx.world()?;
+    let findings = search::search(&world, &mut ledger, &query)?;
     let repositories = read(&mut ledger, repositories::known)?;
     Ok((findings, repositories))
 }

@@ -61,7 +61,10 @@ fn sessions_are_listed_by_name_time_and_parent() {
             sessions("conversation_id=one"),
             [three.clone(), one.clone()]
         );
-        assert_eq!(sessions("conversation_id=one&agent=codex"), [three.clone()]);
+        assert_eq!(
+            sessions("conversation_id=one&agent=codex"),
+            std::slice::from_ref(three)
+        );
         assert_eq!(sessions("conversation_id=on"), NONE);
         // The first one is used last: this moves it in time, and not in the list.
         launcher
@@ -71,7 +74,10 @@ fn sessions_are_listed_by_name_time_and_parent() {
         let last = last.is(200)["last_at"].as_str().unwrap().to_owned();
         let since = sessions(&format!("since={last}"));
         assert_eq!(since, [three.clone(), one.clone()]);
-        assert_eq!(sessions(&format!("until={last}")), [two.clone()]);
+        assert_eq!(
+            sessions(&format!("until={last}")),
+            std::slice::from_ref(two)
+        );
         let both = format!("since={last}&until={last}");
         assert_eq!(sessions(&both), NONE);
 
@@ -124,9 +130,12 @@ fn checkpoints_are_listed_by_session_and_time() {
         let at = made[1]["at"].as_str().unwrap();
         let since = checkpoints(&format!("since={at}"));
         assert_eq!(since, [third.clone(), second.clone()]);
-        assert_eq!(checkpoints(&format!("until={at}")), [first.clone()]);
+        assert_eq!(
+            checkpoints(&format!("until={at}")),
+            std::slice::from_ref(first)
+        );
         let all = format!("{of_one}&since={at}");
-        assert_eq!(checkpoints(&all), [third.clone()]);
+        assert_eq!(checkpoints(&all), std::slice::from_ref(third));
         // A session that nobody has pins nothing; a path that names it is no path.
         let nobody = "ses_019ad0000000700080000000000000ff";
         assert_eq!(checkpoints(&format!("session={nobody}")), NONE);
@@ -240,13 +249,13 @@ fn sessions_are_found_by_words_and_who_reads_their_prompts_is_written_down() {
         let sessions =
             |query: &str| listed(&launcher, &format!("/v1/search?{query}"), "/session/id");
         // A link and a name are no prompt.
-        assert_eq!(sessions("q=%2342"), [pear.clone()]);
-        assert_eq!(sessions("q=s-apple"), [apple.clone()]);
+        assert_eq!(sessions("q=%2342"), std::slice::from_ref(pear));
+        assert_eq!(sessions("q=s-apple"), std::slice::from_ref(apple));
         let none = audited(&gateway, "transcript.read");
         assert!(none.is_empty(), "{none:?}");
 
         assert_eq!(sessions("q=do"), [pear.clone(), apple.clone()]);
-        assert_eq!(sessions("q=DO%20appl"), [apple.clone()]);
+        assert_eq!(sessions("q=DO%20appl"), std::slice::from_ref(apple));
         assert_eq!(sessions("q=do&agent=codex"), NONE);
         assert_eq!(sessions("q=do&repository=nowhere"), NONE);
         assert_eq!(sessions("q=do&until=2020-01-01T00:00:00Z"), NONE);

@@ -272,7 +272,7 @@ fn serve(store: &Store, settings: &Settings) -> (Child, Option<String>) {
 pub(crate) fn refused(store: &Store, args: &[&str]) -> (Option<i32>, String) {
     let settings = Settings {
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-        variables: Vec::new(),
+        ..Settings::default()
     };
     let (mut child, address) = serve(store, &settings);
     assert_eq!(address, None);

@@ -78,7 +78,7 @@ fn a_right_is_one_connections_until_it_is_given_back_or_the_connection_ends() {
     assert!(gets(&mut connection, &one));
     let pid = served_by(&mut connection, &one);
     end_connections(&home, pid);
-    let mut third = PostgresConnection::new(home.settings.clone());
+    let mut third = PostgresConnection::new(home.settings);
     assert!(gets(&mut third, &one));
     let done = connection.with(&one, |ledger| decline(ledger, "x"));
     done.unwrap().unwrap();

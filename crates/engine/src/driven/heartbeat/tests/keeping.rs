@@ -131,7 +131,7 @@ fn the_configuration_says_what_its_heartbeats_are() {
     assert_eq!(next(&mut replica), None, "a person paused it");
     sync_to(&mut replica, &[], "configuration on b");
     let names = |replica: &mut Replica| -> Vec<String> {
-        list(replica.ledger.as_mut())
+        list(replica.ledger.as_mut(), None, usize::MAX)
             .unwrap()
             .iter()
             .map(|o| o.record.name.to_string())
