@@ -12,6 +12,7 @@ mod claims;
 mod commits;
 mod contexts;
 mod deliveries;
+mod destinations;
 mod driven;
 mod dropping;
 mod entries;

@@ -2,10 +2,10 @@
 
 use super::check::{Check, Failure, Shelf};
 use super::{
-    access, audit, checkpoints, claims, commits, contexts, deliveries, driven, dropping, entries,
-    folds, forgetting, heartbeats, integrity, leases, lists, pipelines, places, projections, queue,
-    receipts, replicas, requests, restoring, retention, runs, scopes, sessions, statements,
-    telemetry, transactions, turns, usage, usage_quarters, waits,
+    access, audit, checkpoints, claims, commits, contexts, deliveries, destinations, driven,
+    dropping, entries, folds, forgetting, heartbeats, integrity, leases, lists, pipelines, places,
+    projections, queue, receipts, replicas, requests, restoring, retention, runs, scopes, sessions,
+    statements, telemetry, transactions, turns, usage, usage_quarters, waits,
 };
 
 /// All checks.
@@ -38,6 +38,7 @@ pub fn checks() -> Vec<Check> {
         runs::CHECKS,
         contexts::CHECKS,
         telemetry::CHECKS,
+        destinations::CHECKS,
         replicas::CHECKS,
         restoring::CHECKS,
         scopes::CHECKS,

@@ -1,5 +1,7 @@
 //! Answers that several routes give.
 
+use std::collections::BTreeMap;
+
 use siglum_domain::{RepositoryId, SessionId};
 use siglum_engine::Here;
 use siglum_engine::driven::{remote, turn};
@@ -67,6 +69,25 @@ fn repository(
     Ok(known.into_iter().find(|r| r.id == id))
 }
 
+/// Repositories, each looked up once for a list.
+#[derive(Default)]
+struct KnownRepositories(BTreeMap<RepositoryId, Option<RepositoryRecord>>);
+
+impl KnownRepositories {
+    fn get(
+        &mut self,
+        tx: &mut dyn Transaction,
+        id: RepositoryId,
+    ) -> Result<Option<RepositoryRecord>, LedgerError> {
+        if let Some(known) = self.0.get(&id) {
+            return Ok(known.clone());
+        }
+        let found = repository(tx, id)?;
+        self.0.insert(id, found.clone());
+        Ok(found)
+    }
+}
+
 /// The repositories that a request names, by their name, id or remote, with their clones; none where nobody knows the name.
 pub(super) fn repositories_named(
     tx: &mut dyn Transaction,
@@ -81,12 +102,13 @@ pub(super) fn sessions(
     tx: &mut dyn Transaction,
     listings: &[SessionListing],
 ) -> Result<Vec<Session>, LedgerError> {
+    let mut known = KnownRepositories::default();
     let mut items = Vec::with_capacity(listings.len());
     for listing in listings {
         let statements = tx.statements_of_session(listing.record.id)?;
         let mut repositories = Vec::new();
         for id in remote::works_in(&listing.record, &statements) {
-            repositories.extend(repository(tx, id)?);
+            repositories.extend(known.get(tx, id)?);
         }
         items.push(Session::new(listing, &statements, repositories));
     }
@@ -112,10 +134,11 @@ pub(super) fn checkpoints(
     tx: &mut dyn Transaction,
     records: &[CheckpointRecord],
 ) -> Result<Vec<Checkpoint>, LedgerError> {
+    let mut known = KnownRepositories::default();
     let mut items = Vec::with_capacity(records.len());
     for record in records {
         let repository = match record.repository {
-            Some(id) => repository_name(tx, id)?,
+            Some(id) => known.get(tx, id)?.map(|r| r.common_dir),
             None => None,
         };
         let mut pins = Vec::new();

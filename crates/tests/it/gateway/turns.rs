@@ -245,7 +245,7 @@ fn a_command_settles_what_a_gateway_left_on_either_store() {
 }
 
 /// What waits for a decision.
-fn held(gateway: &Gateway) -> Vec<Value> {
+fn held_turns(gateway: &Gateway) -> Vec<Value> {
     let listed = gateway.launcher().get("/v1/turns/held").is(200);
     listed["items"].as_array().unwrap().clone()
 }
@@ -253,7 +253,7 @@ fn held(gateway: &Gateway) -> Vec<Value> {
 /// Sessions that wait for a decision.
 fn holding<const N: usize>(gateway: &Gateway, names: [&str; N]) -> [(String, Client); N] {
     let sides = names.map(|name| left(gateway, name));
-    until("nobody drives them", || held(gateway).len() == N);
+    until("nobody drives them", || held_turns(gateway).len() == N);
     sides
 }
 
@@ -263,7 +263,7 @@ fn a_held_turn_is_in_a_list_in_its_session_and_in_the_refusal() {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();
         let sides = holding(&gateway, ["S1", "S2", "S3"]);
-        let items = held(&gateway);
+        let items = held_turns(&gateway);
         for (held, (session, _)) in items.iter().zip(&sides) {
             assert_eq!(held["session"], session.as_str(), "{held}");
             assert_eq!(held["key"], "t1", "{held}");
@@ -315,7 +315,7 @@ fn a_held_turn_is_decided_over_http_by_whoever_may_and_by_its_key() {
         let gateway = Gateway::start(store);
         let launcher = gateway.launcher();
         let sides = holding(&gateway, ["S1", "S2", "S3"]);
-        let items = held(&gateway);
+        let items = held_turns(&gateway);
         let [(done, own), (failed, _), (dropped, other)] = &sides;
         let path = |session: &str, key: &str| format!("/v1/sessions/{session}/turns/{key}/decide");
         let decision = |word: &str| json!({ "decision": word });
@@ -326,7 +326,7 @@ fn a_held_turn_is_decided_over_http_by_whoever_may_and_by_its_key() {
             .problem(409, "not-open");
         own.post(&path(done, "t1"), &decision("perhaps"))
             .refuses("decision");
-        assert_eq!(held(&gateway), items, "nothing was decided");
+        assert_eq!(held_turns(&gateway), items, "nothing was decided");
         for (client, session, word) in [
             (own, done, "done"),
             (&launcher, failed, "failed"),
@@ -341,7 +341,7 @@ fn a_held_turn_is_decided_over_http_by_whoever_may_and_by_its_key() {
             );
             client.lease(session, "next");
         }
-        assert!(held(&gateway).is_empty());
+        assert!(held_turns(&gateway).is_empty());
         let shown = own.get(&format!("/v1/sessions/{done}")).is(200);
         assert!(shown.get("held").is_none(), "{shown}");
         // Whoever lost the answer asks again; what was kept is not dropped any more.
@@ -372,7 +372,7 @@ fn the_turn_of_a_driver_that_lives_is_not_decided() {
         ] });
         let turn = format!("/v1/sessions/{session}/turns/t1");
         own.post(&format!("{turn}/open"), &events).is(200);
-        assert!(held(&gateway).is_empty());
+        assert!(held_turns(&gateway).is_empty());
         let decision = json!({ "decision": "discard" });
         own.post(&format!("{turn}/decide"), &decision)
             .problem(409, "leased");

@@ -42,13 +42,13 @@ fn identify(
     repository: &RepositoryRecord,
 ) -> Result<bool, EngineError> {
     let dir = Path::new(&repository.common_dir);
-    if is_another(git, dir, repository)? {
-        // One without a commit may be the same that is just being cloned again.
-        let is_made = git.head()?.is_some();
-        if is_made {
+    match occupant(git, dir, repository)? {
+        Occupant::Same => {}
+        Occupant::Unborn => return Ok(true),
+        Occupant::Another => {
             give_way(ledger, repository)?;
+            return Ok(false);
         }
-        return Ok(!is_made);
     }
     let mut found = RepositoryIdentity {
         roots: roots(git, dir, repository)?,
@@ -100,23 +100,41 @@ pub(super) fn give_way(
     })
 }
 
-/// Whether another repository lies where this one was seen last: it has neither the mark of this one, nor any of the commits
-/// that this one goes back to.
-pub(super) fn is_another(
+/// What lies where a repository was seen last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occupant {
+    Same,
+    /// It has neither the mark of the known one, nor any of the commits that that one goes back to.
+    Another,
+    /// It has no commit: it may be the same that is just being cloned again.
+    Unborn,
+}
+
+/// Looks what lies where a repository was seen last.
+pub(super) fn occupant(
     git: &Git,
     dir: &Path,
     repository: &RepositoryRecord,
-) -> Result<bool, GitError> {
+) -> Result<Occupant, GitError> {
     let known = &repository.identity;
     if known.roots.is_empty() || marks(dir).contains(&repository.id) {
-        return Ok(false);
+        return Ok(Occupant::Same);
     }
-    if is_shallow(dir) {
+    // Before all else: git notes where a shallow clone ends before it has a commit, so what is read behind this is whole.
+    let is_unborn = git.head()?.is_none();
+    let is_same = match is_shallow(dir) {
         // The commits that it goes back to were left out.
-        let now = remote(dir);
-        return Ok(known.remote.is_some() && now.is_some() && known.remote != now);
-    }
-    Ok(roots_here(git, &known.roots)?.is_empty())
+        true => {
+            let now = remote(dir);
+            known.remote.is_none() || now.is_none() || known.remote == now
+        }
+        false => !roots_here(git, &known.roots)?.is_empty(),
+    };
+    Ok(match (is_same, is_unborn) {
+        (true, _) => Occupant::Same,
+        (false, true) => Occupant::Unborn,
+        (false, false) => Occupant::Another,
+    })
 }
 
 /// Those of some commits that a repository has.

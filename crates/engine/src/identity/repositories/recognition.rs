@@ -10,7 +10,7 @@ use siglum_ledger::{
 };
 
 use super::clones::{Kinship, kinship, share_root};
-use super::identity::{give_way, is_another, mark, origin, roots_here};
+use super::identity::{Occupant, give_way, mark, occupant, origin, roots_here};
 use super::relocation::follow;
 use crate::{EngineError, World};
 
@@ -45,7 +45,7 @@ pub fn recognise(
         })?;
     }
     if let Some(known) = here {
-        if !is_another(git, dir, &known)? {
+        if occupant(git, dir, &known)? == Occupant::Same {
             // One with the marks of others may be a copy, which is for the worker to note.
             if marks.is_empty() {
                 mark(ledger, dir, known.id)?;

@@ -202,6 +202,9 @@ impl<'a> Table<'a> {
 
     /// Makes one row of those of clones.
     pub(super) fn unite_clones(&mut self, tx: &mut dyn Transaction) -> Result<(), LedgerError> {
+        if self.rows.keys().all(|key| key.repository.is_none()) {
+            return Ok(());
+        }
         let mut rows: Vec<CostRow> = std::mem::take(&mut self.rows).into_values().collect();
         let repositories = rows
             .iter_mut()
