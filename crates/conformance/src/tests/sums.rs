@@ -124,6 +124,7 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there() {
              ALTER TABLE repositories RENAME COLUMN roots TO roots_before;
              ALTER TABLE repositories RENAME COLUMN remote TO remote_before;
              ALTER TABLE repositories RENAME COLUMN clone_of TO clone_of_before;
+             DROP INDEX sessions_by_conversation; DROP INDEX commits_by_at; DROP TABLE active_runs; DROP TABLE run_events;
              PRAGMA user_version = 16",
         )
         .unwrap();

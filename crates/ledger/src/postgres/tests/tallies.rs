@@ -76,7 +76,8 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there() {
         .unwrap();
     raw.batch_execute(
         "DROP TABLE tallies, usage_quarters; DROP INDEX statements_of_links; UPDATE meta SET value = 16 WHERE key = 'schema';
-         ALTER TABLE repositories DROP COLUMN roots, DROP COLUMN remote, DROP COLUMN clone_of",
+         ALTER TABLE repositories DROP COLUMN roots, DROP COLUMN remote, DROP COLUMN clone_of;
+         DROP INDEX sessions_by_conversation, commits_by_at; DROP TABLE active_runs, run_events",
     )
     .unwrap();
     assert_eq!(miscounts(&home), []);
