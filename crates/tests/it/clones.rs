@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::costs::written;
-use crate::harness::{Ran, Repo, World, until};
+use crate::harness::{Ran, Repo, World, kill, until};
 use crate::mcp;
 use crate::moved_repositories::{commit_as, is_known, listed, looked_at, repo_in, verdicts};
 
@@ -308,31 +308,41 @@ fn shallow_clones_must_be_named_and_several_roots_work_as_one() {
 }
 
 #[test]
-fn a_shallow_clone_that_is_just_being_made_is_taken_for_the_one_in_its_place() {
-    let world = World::new();
-    let repo = published(&world);
-    let whole = beside(&repo, "whole", "git clone -q file://$PWD/../r.git ../whole");
-    assert_eq!(listed(&whole), ["here"]);
-    repo.sh("rm -rf ../whole && git clone -q --depth 1 file://$PWD/../r.git ../whole && mv ../whole/.git ../made")
+fn a_clone_that_is_just_being_made_is_taken_for_the_one_in_its_place() {
+    // What lies in the place, and what comes there right before git answers which commits are there, or right after it.
+    for (lies, comes, is_before) in [("begun", "made", true), ("whole", "begun", false)] {
+        let world = World::new();
+        let repo = published(&world);
+        let whole = beside(&repo, "whole", "git clone -q file://$PWD/../r.git ../whole");
+        assert_eq!(listed(&whole), ["here"]);
+        repo.sh(&format!(
+            "cd .. && git clone -q --depth 1 file://$PWD/r.git made && git init -q begun && \
+             {{ [ {lies} = whole ] || {{ rm -r whole && mv {lies} whole; }}; }}"
+        ))
         .ok();
-    repo.sh("git init -q ../whole && cp ../made/config ../whole/.git/config")
-        .ok();
-    // The clone is done right before git answers which commits it has.
-    let root = world.root.display();
-    let git = repo.sh("command -v git").ok();
-    let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *-C\\ *whole*cat-file*)\n  [ ! -e {root}/made ] || \
-         {{ rm -r {root}/whole/.git && mv {root}/made {root}/whole/.git; }};;\nesac\nexec {git} \"$@\"\n"
-    );
-    fs::write(world.root.join("late-git"), script).unwrap();
-    repo.sh("chmod +x ../late-git").ok();
-    // It ends at once while an earlier one is at work.
-    until("a worker has looked at it", || {
-        let mut worker = world.command(World::program());
-        worker.env("SIGLUM_GIT", world.root.join("late-git"));
-        worker.args(["worker", "--once"]).current_dir(&repo.dir);
-        Ran::from(worker.output().unwrap()).ok();
-        !world.root.join("made").exists()
-    });
-    assert_eq!(listed(&whole), ["here"]);
+        let root = world.root.display();
+        let git = repo.sh("command -v git").ok();
+        let swap = format!(
+            "case \"$*\" in *-C\\ *whole*cat-file*)\n  [ ! -e {root}/{comes} ] || \
+             {{ rm -r {root}/whole && mv {root}/{comes} {root}/whole; }};;\nesac"
+        );
+        let script = match is_before {
+            true => format!("#!/bin/sh\n{swap}\nexec {git} \"$@\"\n"),
+            false => format!("#!/bin/sh\n{git} \"$@\" || exit\n{swap}\n"),
+        };
+        fs::write(world.root.join("slow-git"), script).unwrap();
+        repo.sh("chmod +x ../slow-git").ok();
+        // One that is at work already has git itself.
+        world.processes().into_iter().for_each(kill);
+        until("a worker has looked at it", || {
+            let mut worker = world.command(World::program());
+            worker.env("SIGLUM_GIT", world.root.join("slow-git"));
+            worker.args(["worker", "--once"]).current_dir(&repo.dir);
+            Ran::from(worker.output().unwrap()).ok();
+            !world.root.join(comes).exists()
+        });
+        repo.sh("cd .. && { [ ! -e made ] || { rm -r whole && mv made whole; }; }")
+            .ok();
+        assert_eq!(listed(&whole), ["here"], "{comes}");
+    }
 }

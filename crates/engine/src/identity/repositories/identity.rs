@@ -50,9 +50,17 @@ fn identify(
             return Ok(false);
         }
     }
+    let mut now = remote(dir);
+    if now.is_none() && repository.identity.remote.is_some() {
+        // It was taken away; or the place is just being cloned into, where it comes before the first commit.
+        if git.head()?.is_none() {
+            return Ok(true);
+        }
+        now = remote(dir);
+    }
     let mut found = RepositoryIdentity {
         roots: roots(git, dir, repository)?,
-        remote: remote(dir),
+        remote: now,
         clone_of: None,
     };
     let mut others = read(ledger, |tx| tx.repositories())?;
