@@ -287,11 +287,16 @@ fn send_all(
     if !matches!(trouble, Some(GateError::Unavailable(_))) {
         let rechecked = replica::recheck(&world, ledger, &to, &mut way)?;
         trouble = rechecked.trouble.or(trouble);
-        if rechecked.lacking > 0 {
+        if rechecked.lacking > 0 || rechecked.was_restored {
             let sessions = ui::plural(rechecked.lacking, "session");
-            cx.ui.warning(format!(
-                "{name} has less of {sessions} than was sent; the missing part is sent again"
-            ));
+            cx.ui.warning(match rechecked.was_restored {
+                true => {
+                    format!("{name} was restored from an older backup; what it lacks is sent again")
+                }
+                false => format!(
+                    "{name} has less of {sessions} than was sent; the missing part is sent again"
+                ),
+            });
             let (again, failed) = feed_all(&world, ledger, &to, &mut way)?;
             sent += again;
             trouble = failed.or(trouble);

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The balancer.
-pub(super) struct Balancer {
+pub(crate) struct Balancer {
     at: SocketAddr,
     state: Arc<State>,
 }
@@ -29,7 +29,7 @@ struct State {
 }
 
 impl Balancer {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let balancer = Self {
             at: listener.local_addr().unwrap(),
@@ -45,35 +45,35 @@ impl Balancer {
         balancer
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.at)
     }
 
     /// A gateway gets connections from now on, at this address.
-    pub(super) fn add(&self, gateway: usize, address: &str) {
+    pub(crate) fn add(&self, gateway: usize, address: &str) {
         let address = address.parse().unwrap();
         self.state.gateways.lock().unwrap().insert(gateway, address);
     }
 
     /// A gateway gets no further connections; those that it has stay.
-    pub(super) fn remove(&self, gateway: usize) {
+    pub(crate) fn remove(&self, gateway: usize) {
         self.state.gateways.lock().unwrap().remove(&gateway);
     }
 
     /// All connections end, and nobody gets through until it is mended.
-    pub(super) fn cut(&self) {
+    pub(crate) fn cut(&self) {
         self.state.is_cut.store(true, Ordering::SeqCst);
         for ends in self.state.open.lock().unwrap().values() {
             shut(ends);
         }
     }
 
-    pub(super) fn mend(&self) {
+    pub(crate) fn mend(&self) {
         self.state.is_cut.store(false, Ordering::SeqCst);
     }
 
     /// Holds up each part of what is sent for so long.
-    pub(super) fn delay(&self, millis: u64) {
+    pub(crate) fn delay(&self, millis: u64) {
         self.state.delay.store(millis, Ordering::SeqCst);
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! It takes minutes, so that it plays only where [`Options`] are in the environment: `cargo xtask team` sets them.
 
-mod balancer;
+pub(crate) mod balancer;
 mod conversations;
 mod jobs;
 mod journal;

@@ -23,6 +23,9 @@ use crate::identity::access::Caller;
 
 type Result<T, E = ReplicaError> = std::result::Result<T, E>;
 
+/// The kind under which the stamp of the newest batch of a ledger is kept, beside those of its documents.
+const BATCHES: &str = "batch";
+
 /// Takes a batch of another ledger, and tells how far this one is with it. The same one again changes nothing, and so
 /// does one that is older than what is here.
 ///
@@ -146,8 +149,27 @@ impl Taking<'_> {
             receipts: positions.into_values().collect(),
             statements: self.tx.last_stated(batch.ledger)?,
             newer: self.newer,
+            remembers: self.remembers()?,
             set_aside: self.changes.set_aside.clone(),
         })
+    }
+
+    /// Whether the batch is known here that this one comes after, as its sender says. If so, this one is from now on; if
+    /// not, the sender has to send again what was lost, and says so by naming none that it comes after.
+    fn remembers(&mut self) -> Result<Option<bool>> {
+        let (home, stamp) = (self.batch.ledger, self.batch.stamp);
+        // A session's token does not say what its ledger has sent.
+        let Some(after) = self.batch.after.filter(|_| self.family.is_none()) else {
+            return Ok(None);
+        };
+        let last = self.tx.stamp(home, BATCHES, "")?.unwrap_or_default();
+        if last < after {
+            return Ok(Some(false));
+        }
+        if last < stamp {
+            self.tx.put_stamp(home, BATCHES, "", stamp)?;
+        }
+        Ok(Some(true))
     }
 
     /// How far this ledger is with a session that the sender asks about, as far as it is the sender's.

@@ -27,9 +27,12 @@ mod passing;
 mod planted;
 mod receipts;
 mod recheck;
+#[cfg(test)]
+mod restored;
 mod send;
 mod shared;
 mod speaker;
+mod stamps;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -16,6 +16,7 @@ use super::clean;
 use super::documents;
 use super::outsiders;
 use super::send::Destined;
+use super::stamps::{last_remembered, next_stamp};
 use super::wire::*;
 use crate::Here;
 use crate::identity::{LINK_SOURCE, launch_of_link};
@@ -29,8 +30,6 @@ const SESSIONS: usize = 64;
 const RECEIPTS: usize = 256;
 /// The most documents, and the most statements, of one batch.
 const DOCUMENTS: usize = 256;
-/// The cursor under which the stamp of the last batch is kept.
-const STAMP: &str = "replica-stamp";
 
 /// How much goes into a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +98,7 @@ pub fn outgoing(
         let mut rest = Rest::new(tx, here.redactor, (home, to.host), Leaving::Scope(&guard))?;
         rest.bytes = bytes;
         rest.batch.stamp = stamp;
+        rest.batch.after = last_remembered(rest.tx, to.name)?;
         rest.named.extend(claimed);
         if width != Width::One || claims.is_empty() {
             rest.documents(to.name, width)?;
@@ -119,30 +119,6 @@ pub fn outgoing(
             claims,
             documents,
             stated,
-        }
-    })
-}
-
-/// The stamp of a batch that is read in this transaction: greater than all before.
-pub(super) fn next_stamp(
-    here: &Here<'_>,
-    tx: &mut dyn Transaction,
-) -> Result<Timestamp, LedgerError> {
-    let last = tx.cursor(STAMP)?;
-    let now = u64::try_from(here.now().nanos()).unwrap_or(0);
-    let stamp = now.max(last + 1);
-    tx.set_cursor(STAMP, stamp)?;
-    let stamp = i64::try_from(stamp).unwrap_or(i64::MAX);
-    Ok(Timestamp::from_nanos(stamp))
-}
-
-/// The sender's clock went back, or its ledger came from a backup: what it reads next is newer than this.
-pub(super) fn newer_than(ledger: &mut dyn Ledger, stamp: Timestamp) -> Result<(), LedgerError> {
-    write(ledger, Durability::Process, |tx| {
-        let stamp = u64::try_from(stamp.nanos()).unwrap_or(0);
-        match tx.cursor(STAMP)? < stamp {
-            true => tx.set_cursor(STAMP, stamp),
-            false => Ok(()),
         }
     })
 }

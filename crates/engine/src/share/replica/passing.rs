@@ -10,8 +10,9 @@ use siglum_ledger::{
 };
 
 use super::encode;
-use super::outgoing::{Leaving, Packing, Rest, Width, newer_than, next_stamp};
+use super::outgoing::{Leaving, Packing, Rest, Width};
 use super::send::{BATCH, Gate, GateError, Sent, is_ours};
+use super::stamps::{newer_than, next_stamp};
 use super::wire::{Batch, Positions};
 use crate::identity::repositories::usable_git;
 use crate::{Here, World};

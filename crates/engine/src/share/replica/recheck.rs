@@ -3,12 +3,12 @@
 //! A destination may have lost what it had: somebody erased it there, or it came from a backup. What it lacks then, and
 //! what this ledger did not forget itself, is due there once more.
 
-use siglum_domain::SessionId;
+use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{Durability, Forgotten, Ledger, LedgerError, Transaction, read, write};
 
 use super::encode;
-use super::outgoing::next_stamp;
 use super::send::{Destined, Gate, GateError, is_ours};
+use super::stamps::{forget_remembered, last_remembered, next_stamp};
 use super::wire::{Batch, Position};
 use crate::Here;
 use crate::share::scope::Guard;
@@ -21,6 +21,9 @@ const PAGE: usize = 1_000;
 pub struct Rechecked {
     /// Sessions of which it has less than it was sent.
     pub lacking: u64,
+    /// It does not know the last batch that it took: it was restored from an older backup, and all else that it was sent
+    /// is due there again.
+    pub was_restored: bool,
     /// Why not all of it was answered.
     pub trouble: Option<GateError>,
 }
@@ -37,42 +40,52 @@ pub fn recheck(
 ) -> Result<Rechecked, LedgerError> {
     let home = ledger.id();
     let mut rechecked = Rechecked::default();
-    let mut after = None;
+    let (mut behind, mut is_asked) = (None, false);
     loop {
-        let page = read(ledger, |tx| tx.delivered(to.name, after, PAGE))?;
-        let Some(last) = page.last().copied() else {
-            break;
-        };
-        after = Some(last);
-        let asks = read(ledger, |tx| kept(tx, to.name, &page))?;
-        if asks.is_empty() {
-            continue;
-        }
-        let stamp = write(ledger, Durability::Process, |tx| next_stamp(here, tx))?;
-        let batch = Batch {
-            asks,
-            ..Batch::new(home, stamp)
-        };
-        match gate.send(&encode(&batch)) {
-            Ok(answer) => {
-                let wanted = |p: &&Position| batch.asks.contains(&p.session);
-                let positions: Vec<&Position> = answer.receipts.iter().filter(wanted).collect();
-                rechecked.lacking += write(ledger, Durability::Disk, |tx| {
-                    set_back(here, tx, to.name, &positions)
-                })?;
-            }
-            Err(trouble) => {
-                rechecked.trouble = Some(trouble);
-                break;
-            }
-        }
-    }
-    if rechecked.lacking > 0 {
-        // What it has it does not take twice.
-        write(ledger, Durability::Process, |tx| {
-            tx.restart_documents(to.name)
+        let page = read(ledger, |tx| tx.delivered(to.name, behind, PAGE))?;
+        let is_last = page.len() < PAGE;
+        behind = page.last().copied();
+        let (asks, stamp, after) = write(ledger, Durability::Process, |tx| {
+            let asks = kept(tx, to.name, &page)?;
+            Ok((asks, next_stamp(here, tx)?, last_remembered(tx, to.name)?))
         })?;
+        // Where there is nothing to ask about, it is still asked whether it knows the last batch.
+        let is_known_there = after > Some(Timestamp::default());
+        if !asks.is_empty() || (is_last && is_known_there && !is_asked) {
+            let batch = Batch {
+                asks,
+                after,
+                ..Batch::new(home, stamp)
+            };
+            let answer = match gate.send(&encode(&batch)) {
+                Ok(answer) => answer,
+                Err(trouble) => {
+                    rechecked.trouble = Some(trouble);
+                    break;
+                }
+            };
+            is_asked = true;
+            rechecked.was_restored |= answer.remembers == Some(false);
+            let wanted = |p: &&Position| batch.asks.contains(&p.session);
+            let positions: Vec<&Position> = answer.receipts.iter().filter(wanted).collect();
+            rechecked.lacking += write(ledger, Durability::Disk, |tx| {
+                set_back(here, tx, to.name, &positions)
+            })?;
+        }
+        if is_last {
+            break;
+        }
     }
+    write(ledger, Durability::Process, |tx| {
+        if rechecked.lacking > 0 || rechecked.was_restored {
+            // What it has it does not take twice.
+            tx.restart_documents(to.name)?;
+        }
+        if rechecked.was_restored && rechecked.trouble.is_none() {
+            forget_remembered(tx, to.name)?;
+        }
+        Ok(())
+    })?;
     Ok(rechecked)
 }
 

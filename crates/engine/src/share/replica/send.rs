@@ -8,7 +8,9 @@ use siglum_ledger::{
     Destination, DueDocument, Durability, Ledger, LedgerError, Transaction, read, write,
 };
 
-use super::outgoing::{Claimed, Outgoing, Width, newer_than, outgoing};
+use super::outgoing::{Claimed, Outgoing, Width, outgoing};
+use super::recheck::recheck;
+use super::stamps::{newer_than, note_remembered};
 use super::wire::{Position, Positions};
 use super::{DocumentName, encode};
 use crate::Here;
@@ -228,7 +230,14 @@ impl Sender {
         }
         self.narrow = self.narrow.saturating_sub(1);
         let (sent, trouble) = match gate.send(&encode(&out.batch)) {
-            Ok(answer) => (taken(here, ledger, to.name, &out, &answer)?, None),
+            Ok(answer) => {
+                let sent = taken(here, ledger, to.name, &out, &answer)?;
+                let trouble = match answer.remembers {
+                    Some(false) => make_lost_due(here, ledger, to, &out, gate)?,
+                    _ => None,
+                };
+                (sent, trouble)
+            }
             Err(error) => {
                 self.failed(here, ledger, to.name, &out, &error, width)?;
                 (Sent::default(), Some(error))
@@ -334,11 +343,19 @@ fn taken(
                 sent.receipts += come_to(here, tx, name, claim, answer, now)?;
             }
         }
+        if answer.remembers == Some(false) {
+            // Whatever happens next, there is something due, so that it is asked again.
+            tx.restart_documents(name)?;
+            return Ok(sent);
+        }
         if answer.newer.is_none() {
             for document in &out.documents {
                 tx.document_sent(name, document)?;
             }
             sent.documents = out.documents.len() as u64;
+        }
+        if answer.remembers == Some(true) {
+            note_remembered(tx, name, out.batch.stamp)?;
         }
         let Some(before) = tx.destination(name)? else {
             return Ok(sent);
@@ -354,6 +371,23 @@ fn taken(
         }
         Ok(sent)
     })
+}
+
+/// Asks a destination that came from an older backup what it lacks. Where it does not answer, the next batch finds out
+/// again.
+fn make_lost_due(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    to: &Destined<'_>,
+    out: &Outgoing,
+    gate: &mut dyn Gate,
+) -> Result<Option<GateError>, LedgerError> {
+    let Some(trouble) = recheck(here, ledger, to, gate)?.trouble else {
+        return Ok(None);
+    };
+    let reason = trouble.to_string();
+    unreached(here, ledger, to.name, out, &reason)?;
+    Ok(Some(GateError::Unavailable(reason)))
 }
 
 /// Notes how far a destination is with a session; gives how many receipts it has more.

@@ -81,7 +81,7 @@ pub(super) fn wrote<T>(
     stage.play(|_, ledger| write(ledger, Durability::Process, &mut work).unwrap())
 }
 
-fn attach(stage: &mut Stage, session: SessionId, issue: u64) {
+pub(super) fn attach(stage: &mut Stage, session: SessionId, issue: u64) {
     let link = Link::IssueNumber(issue);
     wrote(stage, |tx| {
         let link = link.clone();
@@ -143,12 +143,12 @@ fn judged(session: SessionId) -> siglum_domain::evidence::Judgement {
 pub(super) struct Played<'a> {
     to: &'a mut Stage,
     /// What happens to the next batches; all others arrive and are answered.
-    fate: VecDeque<Fate>,
+    pub(super) fate: VecDeque<Fate>,
     seen: Vec<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Fate {
+pub(super) enum Fate {
     /// It arrives, and so does its answer.
     Well,
     /// It never arrives.
@@ -224,7 +224,7 @@ pub(super) fn feed(from: &mut Stage, gate: &mut dyn Gate) -> Sent {
 }
 
 /// Everything that a ledger answers with, in words.
-fn stage_answers(stage: &mut Stage, home: LedgerId) -> Vec<String> {
+pub(super) fn stage_answers(stage: &mut Stage, home: LedgerId) -> Vec<String> {
     ledger_answers(&mut stage.ledger, home)
 }
 

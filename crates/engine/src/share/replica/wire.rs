@@ -45,6 +45,10 @@ pub struct Batch {
     /// Sessions of which the sender wants to know how far the receiver is with them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<SessionId>,
+    /// The stamp of the last batch of which the receiver said that it remembers it; zero before the first one. Absent
+    /// where the sender notes nothing of the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Timestamp>,
 }
 
 impl Batch {
@@ -62,6 +66,7 @@ impl Batch {
             checkpoints: Vec::new(),
             commits: Vec::new(),
             asks: Vec::new(),
+            after: None,
         }
     }
 }
@@ -307,6 +312,11 @@ pub struct Positions {
     /// back, and what it says next must be newer than that.
     #[serde(default)]
     pub newer: Option<Timestamp>,
+    /// Whether the batch that this one comes `after` is known here; from now on this one is, too. Where it is not, this
+    /// ledger was restored from an older backup, and lacks what it had taken since. Absent where the batch names none, where
+    /// a session's token sends it, and from older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remembers: Option<bool>,
     /// What of the batch was left out, since others are concerned; the rest was taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set_aside: Vec<SetAside>,
