@@ -49,7 +49,9 @@ impl Planner {
         let columns = client.query(sql, &[])?;
         let columns: Vec<[String; 3]> = columns
             .iter()
-            .map(|row| Ok([row.try_get(0)?, row.try_get(1)?, row.try_get(2)?]))
+            .map(|row| -> Result<[String; 3]> {
+                Ok([row.try_get(0)?, row.try_get(1)?, row.try_get(2)?])
+            })
             .collect::<Result<_>>()?;
         let of_one_table = columns.chunk_by(|a, b| a[0] == b[0]);
         for columns in of_one_table.filter(|columns| !SMALL.contains(&columns[0][0].as_str())) {
