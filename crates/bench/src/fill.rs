@@ -23,7 +23,7 @@ use siglum_engine::record::deliver::{Delivered, deliver};
 use siglum_engine::{Here, worker};
 use siglum_ledger::{
     CheckpointKind, CheckpointRecord, CommitRecord, Durability, FileAuthors, IntentState, Ledger,
-    LedgerError, SeenBy, SqliteLedger, Transaction, write,
+    LedgerError, SeenBy, Transaction, write,
 };
 
 use crate::Fallible;
@@ -49,6 +49,16 @@ pub(crate) enum Care {
 /// Fills a ledger with sessions in one repository, each with turns, edits and a commit of its own
 /// upon a base of its own, as far as the history goes.
 pub(crate) fn fill(home: &Home, repo: &Repo, sessions: usize, care: Care) -> Fallible<()> {
+    fill_ledger(&mut home.ledger()?, repo, sessions, care)
+}
+
+/// Fills a ledger of any kind so.
+pub(crate) fn fill_ledger(
+    ledger: &mut dyn Ledger,
+    repo: &Repo,
+    sessions: usize,
+    care: Care,
+) -> Fallible<()> {
     let chance = Chance::new(sessions as u64 + 1);
     let filler = Filler::gather(4 << 20);
     let mut maker = Maker {
@@ -59,17 +69,16 @@ pub(crate) fn fill(home: &Home, repo: &Repo, sessions: usize, care: Care) -> Fal
         boot: boot_id(),
         before: None,
     };
-    let mut ledger = home.ledger()?;
     let mut all = Vec::new();
     let mut settled = 0;
     for number in 0..sessions {
         let commit = &repo.history[number % repo.history.len()];
         let days = chance.below(DAYS * 24 * 60) as i64;
         let at = now().plus_millis(-(days + 30) * 60_000);
-        all.push(maker.session(&mut ledger, at, commit, End::for_number(number))?);
+        all.push(maker.session(ledger, at, commit, End::for_number(number))?);
         if all.len() - settled == BATCH || all.len() == sessions {
             if care == Care::Sealed {
-                maker.settle(&mut ledger, &all[settled..])?;
+                maker.settle(ledger, &all[settled..])?;
             }
             ledger.maintain()?;
             settled = all.len();
@@ -78,7 +87,7 @@ pub(crate) fn fill(home: &Home, repo: &Repo, sessions: usize, care: Care) -> Fal
     if care == Care::Sealed {
         // A session that is folded has the authors of commits near its edits looked for again.
         for batch in all.chunks(BATCH) {
-            maker.finish(&mut ledger, batch)?;
+            maker.finish(ledger, batch)?;
         }
         ledger.maintain()?;
     }
@@ -138,7 +147,7 @@ struct Maker<'a> {
 impl Maker<'_> {
     fn session<'c>(
         &mut self,
-        ledger: &mut SqliteLedger,
+        ledger: &mut dyn Ledger,
         at: Timestamp,
         commit: &'c Commit,
         end: End,
@@ -226,7 +235,7 @@ impl Maker<'_> {
     }
 
     /// What the worker has done for old sessions: commits closed, logs sealed and folded.
-    fn settle(&self, ledger: &mut SqliteLedger, batch: &[Made<'_>]) -> Fallible<()> {
+    fn settle(&self, ledger: &mut dyn Ledger, batch: &[Made<'_>]) -> Fallible<()> {
         write(ledger, Durability::Process, |tx| {
             let found = tx.repository(&self.place.common_dir)?;
             let Some(repository) = found.map(|r| r.id) else {
@@ -313,7 +322,7 @@ impl Maker<'_> {
     }
 
     /// Adds what git says of the commits, and that their sessions wrote their lines.
-    fn finish(&self, ledger: &mut SqliteLedger, batch: &[Made<'_>]) -> Fallible<()> {
+    fn finish(&self, ledger: &mut dyn Ledger, batch: &[Made<'_>]) -> Fallible<()> {
         write(ledger, Durability::Process, |tx| {
             let found = tx.repository(&self.place.common_dir)?;
             let Some(repository) = found.map(|r| r.id) else {

@@ -17,6 +17,8 @@ pub(crate) struct Run {
     dir: tempfile::TempDir,
     pub(crate) quick: bool,
     pub(crate) cold: bool,
+    /// How many sessions there are at most, where a row has very many.
+    pub(crate) sessions: Option<usize>,
 }
 
 impl Run {
@@ -52,6 +54,7 @@ impl Run {
             dir,
             quick: args.quick,
             cold: args.cold,
+            sessions: args.sessions,
         })
     }
 

@@ -19,12 +19,15 @@ mod heartbeats;
 mod integrity;
 mod launch;
 mod log;
+mod lookup;
 mod pipelines;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod projections;
 mod queue;
 mod record;
+#[cfg(any(test, feature = "testing"))]
+mod recording;
 mod replicas;
 mod requests;
 mod retention;

@@ -41,7 +41,7 @@ impl Place {
             return Ok(None);
         };
         let name = format!("bench_{name}_{}", std::process::id());
-        psql(&server, &format!("CREATE DATABASE {name}"))?;
+        psql(&server, &[&format!("CREATE DATABASE {name}")])?;
         let home = run.dir(&name)?;
         Ok(Some(Self::Database { server, name, home }))
     }
@@ -71,6 +71,14 @@ impl Place {
         })
     }
 
+    /// Has the database run some commands, one after the other, and gives what they print.
+    pub(crate) fn psql(&self, commands: &[&str]) -> Fallible<String> {
+        match self {
+            Self::File(_) => Err("a file has no server".into()),
+            Self::Database { server, name, .. } => psql(&Self::address(server, name), commands),
+        }
+    }
+
     /// A token of a launcher.
     pub(crate) fn token(&self) -> Fallible<String> {
         let secret = Secret::mint(&tenant()?, &secret());
@@ -96,8 +104,8 @@ impl Drop for Place {
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}' \
                  AND backend_type = 'client backend' AND usename = current_user"
             );
-            let _ = psql(server, &end);
-            let _ = psql(server, &format!("DROP DATABASE {name}"));
+            let _ = psql(server, &[&end]);
+            let _ = psql(server, &[&format!("DROP DATABASE {name}")]);
         }
     }
 }
@@ -106,20 +114,15 @@ fn tenant() -> Fallible<Tenant> {
     Ok(Tenant::new("default")?)
 }
 
-fn psql(server: &str, sql: &str) -> Fallible<()> {
+/// Has a server run some commands, one after the other, and gives what they print.
+fn psql(server: &str, commands: &[&str]) -> Fallible<String> {
     let out = Command::new("psql")
-        .args([
-            "--no-psqlrc",
-            "-q",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-c",
-            sql,
-            server,
-        ])
+        .args(["--no-psqlrc", "-qAt", "-v", "ON_ERROR_STOP=1"])
+        .args(commands.iter().flat_map(|command| ["-c", *command]))
+        .arg(server)
         .output()?;
     match out.status.success() {
-        true => Ok(()),
+        true => Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned()),
         false => Err(String::from_utf8_lossy(&out.stderr).into_owned().into()),
     }
 }

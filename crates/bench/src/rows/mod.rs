@@ -9,6 +9,7 @@ mod hooks;
 pub(crate) mod import;
 mod ingest;
 mod messages;
+mod million;
 mod queries;
 pub(crate) mod reopen;
 mod size;
@@ -35,4 +36,5 @@ pub(crate) const ROWS: &[(&str, Row)] = &[
     ("reopen", reopen::measure),
     ("gateway", gateway::measure),
     ("ingest", ingest::measure),
+    ("million", million::measure),
 ];

@@ -1,5 +1,6 @@
 //! The suite on good stores, and stores with a row of every kind.
 
+mod plans;
 mod sums;
 mod tallies;
 

@@ -6,6 +6,7 @@ use siglum_domain::{LedgerId, SessionId, Timestamp, TokenId};
 
 use super::columns::{Col, get, int, opt, raw};
 use super::tx::Tx;
+use crate::lookup::short_forms;
 use crate::{Access, LedgerError, TokenRecord};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -75,8 +76,12 @@ impl Access for Tx<'_> {
             Some(_) => "session = $2",
             None => "$2::uuid IS NULL",
         };
+        let behind = match before {
+            Some(_) => "id < $3",
+            None => "$3::uuid IS NULL",
+        };
         let sql = format!(
-            "SELECT {TOKEN} FROM tokens WHERE tenant = $1 AND {of} AND ($3::uuid IS NULL OR id < $3) \
+            "SELECT {TOKEN} FROM tokens WHERE tenant = $1 AND {of} AND {behind} \
              ORDER BY id DESC LIMIT $4"
         );
         // Null is no limit there.
@@ -87,9 +92,10 @@ impl Access for Tx<'_> {
 
     fn tokens_by_tail(&mut self, tail: &str) -> Result<Vec<TokenId>> {
         let sql = "SELECT id FROM tokens WHERE tenant = $1 \
+             AND right(replace(id::text, '-', ''), 8) = ANY($3) \
              AND strpos(right(replace(id::text, '-', ''), greatest(8, length($2))), $2) > 0 \
              ORDER BY id DESC LIMIT 16";
-        self.rows(sql, &[&tail], |row| get(row, 0))
+        self.rows(sql, &[&tail, &short_forms(tail)], |row| get(row, 0))
     }
 
     fn revoke_token(&mut self, id: TokenId, at: Timestamp) -> Result<bool> {

@@ -95,8 +95,9 @@ impl Audit for Tx<'_> {
         let of: [(&str, Value<'_>, bool); 8] = [
             ("session = $", &session, session.is_some()),
             ("action = $", &filter.action, filter.action.is_some()),
+            // The first two conditions are those that an index answers: no sign comes between a blank and `!`.
             (
-                "(actor = $ OR left(actor, length($) + 1) = $ || ' ')",
+                "actor >= $ AND actor < $ || '!' AND (actor = $ OR left(actor, length($) + 1) = $ || ' ')",
                 &filter.actor,
                 filter.actor.is_some(),
             ),

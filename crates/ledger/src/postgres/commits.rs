@@ -12,6 +12,7 @@ use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use super::columns::{Col, clean, count, get, int, limit, opt, raw};
 use super::listing::Conditions;
 use super::tx::{Tx, Value};
+use crate::lookup::short_forms;
 use crate::record::*;
 use crate::row::{facts_json, from_json, from_word, json, stored_files, word};
 use crate::stored::{CommitRow, IntentRow, committer, intent_state};
@@ -448,8 +449,10 @@ impl Commits for Tx<'_> {
         if !pinned.is_empty() {
             of.add(&format!("{pins})"), &pinned);
         }
-        if !repositories.is_empty() {
-            of.add("k.repository = ANY(?)", &[&repositories]);
+        match &repositories[..] {
+            [] => {}
+            [one] => of.add("k.repository = ?", &[one]),
+            _ => of.add("k.repository = ANY(?)", &[&repositories]),
         }
         of.add_if("k.at >= ?", since.as_ref().map(|v| v as _));
         of.add_if("k.at < ?", until.as_ref().map(|v| v as _));
@@ -467,8 +470,9 @@ impl Commits for Tx<'_> {
 
     fn checkpoints_by_tail(&mut self, tail: &str) -> Result<Vec<CheckpointId>> {
         let sql = "SELECT id FROM checkpoints WHERE tenant = $1 \
+             AND right(replace(id::text, '-', ''), 8) = ANY($3) \
              AND strpos(right(replace(id::text, '-', ''), greatest(8, length($2))), $2) > 0 \
              ORDER BY at DESC LIMIT 16";
-        self.rows(sql, &[&tail], |row| get(row, 0))
+        self.rows(sql, &[&tail, &short_forms(tail)], |row| get(row, 0))
     }
 }

@@ -56,6 +56,8 @@ impl Link {
         if let Some(known) = self.prepared.get(sql) {
             return Ok(known.clone());
         }
+        #[cfg(any(test, feature = "testing"))]
+        crate::recording::note_statement(crate::recording::StoreKind::Postgres, sql);
         let fresh = self.client.prepare(sql)?;
         if self.prepared.len() >= PREPARED {
             self.prepared.clear();

@@ -162,8 +162,13 @@ impl Integrity for Tx<'_> {
         after: Option<SessionId>,
         limit: usize,
     ) -> Result<Vec<StoredSession>> {
+        // Each is written out: else a page might go through all those before it.
+        let behind = match after {
+            Some(_) => "s.id > $2",
+            None => "$2::uuid IS NULL",
+        };
         let sql = format!(
-            "SELECT {SESSION} FROM sessions s WHERE s.tenant = $1 AND ($2::uuid IS NULL OR s.id > $2) ORDER BY s.id LIMIT $3"
+            "SELECT {SESSION} FROM sessions s WHERE s.tenant = $1 AND {behind} ORDER BY s.id LIMIT $3"
         );
         let of: [Value<'_>; 2] = [&after.map(Col), &int(limit as u64)];
         self.rows(&sql, &of, stored_session)

@@ -61,7 +61,11 @@ pub(super) const PINS: &[(&str, &str)] = &[
     ),
     (
         "projection",
-        "SELECT 1 FROM deliveries WHERE tenant = $1 AND session = $2 AND due > taken UNION ALL SELECT 1 FROM documents WHERE tenant = $1 AND kind = 'session' AND document = replace($2::uuid::text, '-', '') AND due > sent UNION ALL SELECT 1 FROM statements s, destinations d WHERE s.tenant = $1 AND d.tenant = $1 AND s.session = $2 AND s.sequence > d.stated LIMIT 1",
+        "SELECT 1 FROM projections p JOIN deliveries v ON v.tenant = $1 AND v.projection = p.name AND v.session = $2 \
+         WHERE p.tenant = $1 AND v.due > v.taken \
+         UNION ALL SELECT 1 FROM destinations p JOIN documents v ON v.tenant = $1 AND v.projection = p.projection \
+         AND v.kind = 'session' AND v.document = replace($2::uuid::text, '-', '') WHERE p.tenant = $1 AND v.due > v.sent \
+         UNION ALL SELECT 1 FROM statements s, destinations d WHERE s.tenant = $1 AND d.tenant = $1 AND s.session = $2 AND s.sequence > d.stated LIMIT 1",
     ),
     (
         "telemetry",
@@ -80,7 +84,7 @@ pub(super) const STRIPPED: &[&str] = &[
     "DELETE FROM active_runs WHERE tenant = $1 AND session = $2",
     "DELETE FROM run_events WHERE tenant = $1 AND session = $2",
     "DELETE FROM segments WHERE tenant = $1 AND stream IN (SELECT stream FROM transcripts WHERE tenant = $1 AND session = $2)",
-    "DELETE FROM documents WHERE tenant = $1 AND kind = 'session' AND document = replace($2::uuid::text, '-', '')",
+    "DELETE FROM documents WHERE tenant = $1 AND projection IN (SELECT projection FROM destinations WHERE tenant = $1) AND kind = 'session' AND document = replace($2::uuid::text, '-', '')",
     "DELETE FROM transcripts WHERE tenant = $1 AND session = $2",
     "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
     "DELETE FROM usages WHERE tenant = $1 AND session = $2",
@@ -96,7 +100,7 @@ pub(super) const STRIPPED: &[&str] = &[
     "DELETE FROM tokens WHERE tenant = $1 AND session = $2",
     "DELETE FROM turns WHERE tenant = $1 AND session = $2",
     "DELETE FROM observations WHERE tenant = $1 AND session = $2",
-    "DELETE FROM deliveries WHERE tenant = $1 AND session = $2",
+    "DELETE FROM deliveries WHERE tenant = $1 AND projection IN (SELECT name FROM projections WHERE tenant = $1) AND session = $2",
     "DELETE FROM links WHERE tenant = $1 AND session = $2",
     "DELETE FROM statements WHERE tenant = $1 AND session = $2",
     "DELETE FROM pipeline_sessions WHERE tenant = $1 AND session = $2",

@@ -43,6 +43,14 @@ fn since(taken: &str) -> String {
     )
 }
 
+/// The condition for a session that is `$3`, or for all: each written out, so that each can use its index.
+fn which_session(session: Option<SessionId>) -> &'static str {
+    match session {
+        Some(_) => "session = $3",
+        None => "$3::uuid IS NULL",
+    }
+}
+
 impl Tx<'_> {
     /// A receipt is due at every projection.
     pub(super) fn make_due(
@@ -144,8 +152,9 @@ impl Projections for Tx<'_> {
     fn restart(&mut self, name: &str, session: Option<SessionId>, at: Timestamp) -> Result<u64> {
         let sql = format!(
             "UPDATE deliveries SET taken = 0, left_out = 0, since = {}, retry_at = $4, {CLEARED} \
-             WHERE tenant = $1 AND projection = $2 AND ($3::uuid IS NULL OR session = $3)",
-            since("0")
+             WHERE tenant = $1 AND projection = $2 AND {}",
+            since("0"),
+            which_session(session)
         );
         self.run(&sql, &[&name, &session.map(Col), &Col(at)])
     }
@@ -209,7 +218,8 @@ impl Projections for Tx<'_> {
     fn retry(&mut self, name: &str, session: Option<SessionId>, at: Timestamp) -> Result<u64> {
         let sql = format!(
             "UPDATE deliveries SET retry_at = $4, {CLEARED} \
-             WHERE tenant = $1 AND projection = $2 AND ($3::uuid IS NULL OR session = $3) AND due > taken"
+             WHERE tenant = $1 AND projection = $2 AND {} AND due > taken",
+            which_session(session)
         );
         self.run(&sql, &[&name, &session.map(Col), &Col(at)])
     }

@@ -63,7 +63,7 @@ impl Queue for Tx<'_> {
 
     fn declines(&mut self, since: Timestamp, limit: usize) -> Result<Vec<DeclineRecord>> {
         let sql = "SELECT at, edge, reason, detail FROM declines \
-             WHERE tenant = $1 AND at >= $2 ORDER BY position DESC LIMIT $3";
+             WHERE tenant = $1 AND at >= $2 ORDER BY at DESC, position DESC LIMIT $3";
         self.rows(sql, &[&Col(since), &int(limit as u64)], |row| {
             Ok(DeclineRecord {
                 at: get(row, 0)?,

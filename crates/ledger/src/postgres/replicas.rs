@@ -482,16 +482,22 @@ impl Replicas for Tx<'_> {
         after: Option<SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionId>> {
-        let sql = "SELECT d.session FROM deliveries d JOIN sessions s ON s.tenant = $1 AND s.id = d.session \
-             WHERE d.tenant = $1 AND d.projection = $2 AND d.taken > 0 AND s.home = $3 \
-             AND ($4::uuid IS NULL OR d.session > $4) ORDER BY d.session LIMIT $5";
+        let behind = match after {
+            Some(_) => "d.session > $4",
+            None => "$4::uuid IS NULL",
+        };
+        let sql = format!(
+            "SELECT d.session FROM deliveries d JOIN sessions s ON s.tenant = $1 AND s.id = d.session \
+             WHERE d.tenant = $1 AND d.projection = $2 AND d.taken > 0 AND s.home = $3 AND {behind} \
+             ORDER BY d.session LIMIT $5"
+        );
         let values: [Value<'_>; 4] = [
             &name,
             &Col(self.ledger),
             &after.map(Col),
             &int(limit as u64),
         ];
-        self.rows(sql, &values, |row| get(row, 0))
+        self.rows(&sql, &values, |row| get(row, 0))
     }
 
     fn commits_named(&mut self, commit: &Oid) -> Result<Vec<CommitRecord>> {

@@ -9,6 +9,7 @@ use siglum_domain::{
 
 use super::columns::{Col, count, get, int, opt, raw};
 use super::tx::{Tx, Value};
+use crate::lookup::{behind_start, short_forms};
 use crate::record::*;
 use crate::row::{json, word};
 use crate::stored::{BindingRow, read_identity, stored_roots};
@@ -257,17 +258,20 @@ impl Sessions for Tx<'_> {
     }
 
     fn sessions_by_native_start(&mut self, start: &str) -> Result<Vec<(AgentName, SessionId)>> {
-        let sql = "SELECT agent, session FROM aliases WHERE tenant = $1 AND starts_with(native, $2) UNION \
+        let sql = "SELECT agent, session FROM aliases WHERE tenant = $1 AND native >= $2 AND native < $3 UNION \
              SELECT s.agent, s.id FROM replica_aliases a JOIN sessions s ON s.tenant = $1 AND s.id = a.session \
-             WHERE a.tenant = $1 AND starts_with(a.native, $2) ORDER BY 1, 2 LIMIT 16";
-        self.rows(sql, &[&start], |row| Ok((get(row, 0)?, get(row, 1)?)))
+             WHERE a.tenant = $1 AND a.native >= $2 AND a.native < $3 ORDER BY 1, 2 LIMIT 16";
+        self.rows(sql, &[&start, &behind_start(start)], |row| {
+            Ok((get(row, 0)?, get(row, 1)?))
+        })
     }
 
     fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>> {
         let sql = "SELECT id FROM sessions WHERE tenant = $1 \
+             AND right(replace(id::text, '-', ''), 8) = ANY($3) \
              AND strpos(right(replace(id::text, '-', ''), greatest(8, length($2))), $2) > 0 \
              ORDER BY last_at DESC LIMIT 16";
-        self.rows(sql, &[&tail], |row| get(row, 0))
+        self.rows(sql, &[&tail, &short_forms(tail)], |row| get(row, 0))
     }
 
     fn sessions(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
@@ -390,9 +394,11 @@ impl Sessions for Tx<'_> {
     }
 
     fn refold(&mut self, session: Option<SessionId>) -> Result<()> {
-        let sql =
-            "UPDATE sessions SET folded = 0 WHERE tenant = $1 AND ($2::uuid IS NULL OR id = $2)";
-        self.run(sql, &[&session.map(Col)])?;
+        let all = "UPDATE sessions SET folded = 0 WHERE tenant = $1";
+        match session {
+            Some(id) => self.run(&format!("{all} AND id = $2"), &[&Col(id)])?,
+            None => self.run(all, &[])?,
+        };
         Ok(())
     }
 

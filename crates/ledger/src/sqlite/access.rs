@@ -6,6 +6,8 @@ use siglum_domain::{LedgerId, SessionId, Timestamp, TokenId};
 
 use super::columns::{Col, get, int, opt};
 use super::open::Tx;
+use crate::lookup::short_forms;
+use crate::row::json;
 use crate::{Access, LedgerError, TokenRecord};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -79,9 +81,12 @@ impl Access for Tx<'_> {
             Some(_) => "session = ?1",
             None => "?1 IS NULL",
         };
-        let sql = format!(
-            "SELECT {TOKEN} FROM tokens WHERE {of} AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3"
-        );
+        let behind = match before {
+            Some(_) => "id < ?2",
+            None => "?2 IS NULL",
+        };
+        let sql =
+            format!("SELECT {TOKEN} FROM tokens WHERE {of} AND {behind} ORDER BY id DESC LIMIT ?3");
         let mut query = self.db.prepare_cached(&sql)?;
         let limit = if limit == 0 { -1 } else { int(limit as u64) };
         let values = (session.map(Col), before.map(Col), limit);
@@ -90,10 +95,11 @@ impl Access for Tx<'_> {
     }
 
     fn tokens_by_tail(&mut self, tail: &str) -> Result<Vec<TokenId>> {
-        let sql = "SELECT id FROM tokens WHERE instr(lower(substr(hex(id), -max(8, length(?1)))), ?1) > 0 \
+        let sql = "SELECT id FROM tokens WHERE lower(substr(hex(id), -8)) IN (SELECT value FROM json_each(?2)) \
+             AND instr(lower(substr(hex(id), -max(8, length(?1)))), ?1) > 0 \
              ORDER BY id DESC LIMIT 16";
         let mut query = self.db.prepare(sql)?;
-        let rows = query.query_map([tail], |row| get(row, 0))?;
+        let rows = query.query_map((tail, json(&short_forms(tail))), |row| get(row, 0))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 

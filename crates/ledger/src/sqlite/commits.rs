@@ -9,6 +9,7 @@ use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int, opt};
 use super::open::Tx;
+use crate::lookup::short_forms;
 use crate::record::*;
 use crate::row::{facts_json, from_json, from_word, json, stored_files, word};
 use crate::stored::{CommitRow, IntentRow, committer, intent_state};
@@ -505,10 +506,11 @@ impl Commits for Tx<'_> {
     }
 
     fn checkpoints_by_tail(&mut self, tail: &str) -> Result<Vec<CheckpointId>> {
-        let sql = "SELECT id FROM checkpoints WHERE instr(lower(substr(hex(id), -max(8, length(?1)))), ?1) > 0 ORDER BY at DESC LIMIT 16";
+        let sql = "SELECT id FROM checkpoints WHERE lower(substr(hex(id), -8)) IN (SELECT value FROM json_each(?2)) \
+             AND instr(lower(substr(hex(id), -max(8, length(?1)))), ?1) > 0 ORDER BY at DESC LIMIT 16";
         let mut query = self.db.prepare(sql)?;
         Ok(query
-            .query_map([tail], |row| get(row, 0))?
+            .query_map((tail, json(&short_forms(tail))), |row| get(row, 0))?
             .collect::<rusqlite::Result<_>>()?)
     }
 }

@@ -179,9 +179,14 @@ impl Integrity for Tx<'_> {
         after: Option<SessionId>,
         limit: usize,
     ) -> Result<Vec<StoredSession>> {
+        // Each is written out: else every page would go through all those before it.
+        let behind = match after {
+            Some(_) => "s.id > ?1",
+            None => "?1 IS NULL",
+        };
         let sql = format!(
             "SELECT {SESSION} FROM sessions s WHERE typeof(s.id) = 'blob' AND length(s.id) = 16 \
-             AND (?1 IS NULL OR s.id > ?1) ORDER BY s.id LIMIT ?2"
+             AND {behind} ORDER BY s.id LIMIT ?2"
         );
         let mut query = self.db.prepare_cached(&sql)?;
         Ok(query

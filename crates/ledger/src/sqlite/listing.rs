@@ -1,6 +1,7 @@
 //! Sessions as they are listed.
 
 use rusqlite::Row;
+use siglum_domain::RepositoryId;
 use siglum_domain::observation::Tokens;
 
 use super::columns::{Col, count, get, opt};
@@ -106,10 +107,19 @@ fn summary_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Summary> {
     })
 }
 
-/// The condition that a session works in one of so many repositories, whose ids are given twice. It is asked of each
-/// session on the way: the newest are found without a look at all of a repository.
-fn works_in_one_of(repositories: usize) -> String {
+/// With fewer sessions, all of a repository are looked at.
+const FEW: i64 = 1000;
+
+/// The condition that a session works in one of so many repositories, whose ids are given twice. With many sessions there,
+/// it is asked of each session on the way: the newest are found without a look at all of a repository.
+fn works_in_one_of(repositories: usize, has_few: bool) -> String {
     let ids = vec!["?"; repositories].join(", ");
+    if has_few {
+        return format!(
+            "s.id IN (SELECT session FROM session_repositories WHERE repository IN ({ids}) \
+             UNION SELECT session FROM commits WHERE repository IN ({ids}) AND session IS NOT NULL)"
+        );
+    }
     format!(
         "(EXISTS (SELECT 1 FROM session_repositories r WHERE r.repository IN ({ids}) AND r.session = s.id) \
          OR EXISTS (SELECT 1 FROM commits c WHERE c.repository IN ({ids}) AND c.session = s.id))"
@@ -117,9 +127,30 @@ fn works_in_one_of(repositories: usize) -> String {
 }
 
 impl Tx<'_> {
+    /// Whether few sessions work in some repositories. Without any, the question is about all sessions.
+    fn has_few(&self, repositories: &[RepositoryId]) -> Result<bool> {
+        if repositories.is_empty() {
+            return Ok(false);
+        }
+        let ids = vec!["?"; repositories.len()].join(", ");
+        for of in [
+            format!("session_repositories WHERE repository IN ({ids})"),
+            format!("commits WHERE repository IN ({ids}) AND session IS NOT NULL"),
+        ] {
+            let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {of} LIMIT {FEW})");
+            let values = rusqlite::params_from_iter(repositories.iter().map(|id| Col(*id)));
+            let mut query = self.db.prepare_cached(&sql)?;
+            if query.query_row(values, |row| row.get::<_, i64>(0))? == FEW {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     pub(super) fn listing(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
         // Each condition is written out, so that each combination can use its index.
-        let works_there = works_in_one_of(filter.repositories.len());
+        let has_few = self.has_few(&filter.repositories)?;
+        let works_there = works_in_one_of(filter.repositories.len(), has_few);
         let mut conditions = vec!["1 = 1"];
         let mut values: Vec<Box<dyn rusqlite::ToSql>> = Vec::new();
         let mut when = |condition: &'static str, value: Option<Box<dyn rusqlite::ToSql>>| {
@@ -178,12 +209,12 @@ impl Tx<'_> {
             Order::LastActive => "s.last_at DESC, s.id",
             Order::Created { .. } => "s.id DESC",
         };
-        let limit = if filter.limit == 0 {
-            -1
-        } else {
-            i64::try_from(filter.limit).unwrap_or(i64::MAX)
+        let limit = match filter.limit {
+            0 => -1,
+            most => i64::try_from(most).unwrap_or(i64::MAX),
         };
-        let picks_few = filter.id.is_some()
+        let picks_few = has_few
+            || filter.id.is_some()
             || filter.conversation.is_some()
             || filter.parent.is_some()
             || !filter.links.is_empty();
@@ -223,5 +254,78 @@ impl Tx<'_> {
         Ok(query
             .query_map(values, listing)?
             .collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use siglum_domain::intake::Place;
+    use siglum_domain::{AgentName, ConversationId, LedgerId, SessionId, Timestamp};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::sqlite::{Open, SqliteLedger};
+    use crate::{Durability, Ledger, read, write};
+
+    fn session(n: u128, home: LedgerId, repository: u128) -> SessionRecord {
+        let at = Timestamp::from_nanos(i64::try_from(n).unwrap());
+        SessionRecord {
+            repository: Some(RepositoryId::from_uuid(Uuid::from_u128(repository))),
+            ..SessionRecord::new(
+                SessionId::from_uuid(Uuid::from_u128(n)),
+                AgentName::new("codex").unwrap(),
+                ConversationId::new(format!("c{n}")).unwrap(),
+                home,
+                Mode::Observed,
+                SessionOrigin::Live,
+                at,
+            )
+        }
+    }
+
+    /// The newest sessions of some repositories.
+    fn newest(ledger: &mut SqliteLedger, repositories: &[u128]) -> Vec<u128> {
+        let id = |n: &u128| RepositoryId::from_uuid(Uuid::from_u128(*n));
+        let filter = SessionFilter {
+            repositories: repositories.iter().map(id).collect(),
+            limit: 3,
+            ..SessionFilter::default()
+        };
+        let listed = read(ledger, |tx| tx.sessions(&filter)).unwrap();
+        listed
+            .iter()
+            .map(|l| l.record.id.uuid().as_u128())
+            .collect()
+    }
+
+    #[test]
+    fn few_sessions_of_a_repository_are_listed_as_many_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let new = Open::Command {
+            id: LedgerId::from_uuid(Uuid::from_u128(1)),
+            key: [1; 32],
+        };
+        let mut ledger = SqliteLedger::open(&dir.path().join("ledger.db"), new).unwrap();
+        let home = ledger.id();
+        let many = u128::try_from(FEW).unwrap();
+        write(&mut ledger, Durability::Process, |tx| {
+            let place = |n: u128| Place {
+                common_dir: format!("/r/{n}"),
+                worktree: format!("/r/{n}"),
+            };
+            let at = Timestamp::from_nanos(1);
+            for n in 1..=2 {
+                let id = RepositoryId::from_uuid(Uuid::from_u128(n));
+                tx.note_place(&place(n), id, at)?;
+            }
+            for n in 1..=many {
+                tx.create_session(&session(n, home, 1))?;
+            }
+            (many + 1..=many + 2).try_for_each(|n| tx.create_session(&session(n, home, 2)))
+        })
+        .unwrap();
+        assert_eq!(newest(&mut ledger, &[1]), [many, many - 1, many - 2]);
+        assert_eq!(newest(&mut ledger, &[2]), [many + 2, many + 1]);
+        assert_eq!(newest(&mut ledger, &[1, 2]), [many + 2, many + 1, many]);
     }
 }

@@ -104,6 +104,8 @@ impl SqliteLedger {
 
     fn admitted(db: Connection, path: &Path, wait: Duration) -> Result<Self, LedgerError> {
         migrate::admit(&db)?;
+        #[cfg(any(test, feature = "testing"))]
+        let db = crate::recording::watched(db)?;
         let meta = migrate::meta(&db)?;
         db.set_prepared_statement_cache_capacity(64);
         Ok(Self {

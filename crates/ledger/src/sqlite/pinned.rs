@@ -51,7 +51,8 @@ pub(super) const PINS: &[(&str, &str)] = &[
     ),
     (
         "projection",
-        "SELECT 1 FROM deliveries WHERE session = ?1 AND due > taken UNION ALL SELECT 1 FROM documents WHERE kind = 'session' AND document = lower(hex(?1)) AND due > sent UNION ALL SELECT 1 FROM statements s, destinations d WHERE s.session = ?1 AND s.sequence > d.stated LIMIT 1",
+        "SELECT 1 FROM deliveries WHERE projection IN (SELECT name FROM projections) AND session = ?1 AND due > taken \
+         UNION ALL SELECT 1 FROM documents WHERE projection IN (SELECT projection FROM destinations) AND kind = 'session' AND document = lower(hex(?1)) AND due > sent UNION ALL SELECT 1 FROM statements s, destinations d WHERE s.session = ?1 AND s.sequence > d.stated LIMIT 1",
     ),
     (
         "telemetry",
@@ -88,7 +89,7 @@ pub(super) const STRIPPED: &[(&str, &str)] = &[
     ),
     (
         "documents",
-        "kind = 'session' AND document = lower(hex(?1))",
+        "projection IN (SELECT projection FROM destinations) AND kind = 'session' AND document = lower(hex(?1))",
     ),
     ("transcripts", "session = ?1"),
     ("summaries", "session = ?1"),
@@ -105,7 +106,10 @@ pub(super) const STRIPPED: &[(&str, &str)] = &[
     ("tokens", "session = ?1"),
     ("turns", "session = ?1"),
     ("observations", "session = ?1"),
-    ("deliveries", "session = ?1"),
+    (
+        "deliveries",
+        "projection IN (SELECT name FROM projections) AND session = ?1",
+    ),
     ("links", "session = ?1"),
     ("statements", "session = ?1"),
     ("pipeline_sessions", "session = ?1"),

@@ -48,7 +48,7 @@ impl Queue for Tx<'_> {
     }
 
     fn declines(&mut self, since: Timestamp, limit: usize) -> Result<Vec<DeclineRecord>> {
-        let sql = "SELECT at, edge, reason, detail FROM declines WHERE at >= ?1 ORDER BY position DESC LIMIT ?2";
+        let sql = "SELECT at, edge, reason, detail FROM declines WHERE at >= ?1 ORDER BY at DESC, position DESC LIMIT ?2";
         let mut query = self.db.prepare_cached(sql)?;
         let decline = |row: &Row<'_>| {
             Ok(DeclineRecord {

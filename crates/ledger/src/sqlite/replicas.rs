@@ -443,10 +443,16 @@ impl Replicas for Tx<'_> {
         after: Option<SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionId>> {
-        let sql = "SELECT d.session FROM deliveries d JOIN sessions s ON s.id = d.session \
-             WHERE d.projection = ?1 AND d.taken > 0 AND s.home = ?2 AND (?3 IS NULL OR d.session > ?3) \
-             ORDER BY d.session LIMIT ?4";
-        let mut query = self.db.prepare_cached(sql)?;
+        let behind = match after {
+            Some(_) => "d.session > ?3",
+            None => "?3 IS NULL",
+        };
+        let sql = format!(
+            "SELECT d.session FROM deliveries d JOIN sessions s ON s.id = d.session \
+             WHERE d.projection = ?1 AND d.taken > 0 AND s.home = ?2 AND {behind} \
+             ORDER BY d.session LIMIT ?4"
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
         let values = (name, Col(self.ledger), after.map(Col), int(limit as u64));
         let rows = query.query_map(values, |row| get(row, 0))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -11,6 +11,7 @@ use siglum_domain::{
 use super::columns::{Col, count, get, int};
 use super::listing::{SESSION, readable_session};
 use super::open::Tx;
+use crate::lookup::{behind_start, short_forms};
 use crate::record::*;
 use crate::row::{json, word};
 use crate::stored::{BindingRow, StatementRow, Subjects};
@@ -215,20 +216,23 @@ impl Sessions for Tx<'_> {
     }
 
     fn sessions_by_native_start(&mut self, start: &str) -> Result<Vec<(AgentName, SessionId)>> {
-        let sql = "SELECT agent, session FROM aliases WHERE substr(native, 1, length(?1)) = ?1 UNION \
+        let sql = "SELECT agent, session FROM aliases WHERE native >= ?1 AND native < ?2 UNION \
              SELECT s.agent, s.id FROM replica_aliases a JOIN sessions s ON s.id = a.session \
-             WHERE substr(a.native, 1, length(?1)) = ?1 ORDER BY 1, 2 LIMIT 16";
+             WHERE a.native >= ?1 AND a.native < ?2 ORDER BY 1, 2 LIMIT 16";
         let mut query = self.db.prepare(sql)?;
         Ok(query
-            .query_map([start], |row| Ok((get(row, 0)?, get(row, 1)?)))?
+            .query_map((start, behind_start(start)), |row| {
+                Ok((get(row, 0)?, get(row, 1)?))
+            })?
             .collect::<rusqlite::Result<_>>()?)
     }
 
     fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>> {
-        let sql = "SELECT id FROM sessions WHERE instr(lower(substr(hex(id), -max(8, length(?1)))), ?1) > 0 ORDER BY last_at DESC LIMIT 16";
+        let sql = "SELECT id FROM sessions WHERE lower(substr(hex(id), -8)) IN (SELECT value FROM json_each(?2)) \
+             AND instr(lower(substr(hex(id), -max(8, length(?1)))), ?1) > 0 ORDER BY last_at DESC LIMIT 16";
         let mut query = self.db.prepare(sql)?;
         Ok(query
-            .query_map([tail], |row| get(row, 0))?
+            .query_map((tail, json(&short_forms(tail))), |row| get(row, 0))?
             .collect::<rusqlite::Result<_>>()?)
     }
 
@@ -381,9 +385,14 @@ impl Sessions for Tx<'_> {
     }
 
     fn refold(&mut self, session: Option<SessionId>) -> Result<()> {
-        self.db
-            .prepare_cached("UPDATE sessions SET folded = 0 WHERE ?1 IS NULL OR id = ?1")?
-            .execute([session.map(Col)])?;
+        let all = "UPDATE sessions SET folded = 0";
+        match session {
+            Some(id) => {
+                let sql = format!("{all} WHERE id = ?1");
+                self.db.prepare_cached(&sql)?.execute([Col(id)])?
+            }
+            None => self.db.prepare_cached(all)?.execute([])?,
+        };
         Ok(())
     }
 

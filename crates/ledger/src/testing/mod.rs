@@ -1,14 +1,49 @@
 //! For tests, here and in the crates above: a server to test with, and a store's own tables.
 
 #[cfg(feature = "postgres")]
+mod planner;
+#[cfg(feature = "postgres")]
 mod server;
 
 use rusqlite::Connection;
 
 use crate::{Miscount, Unlike, sqlite, sums};
 
+pub use crate::recording::{StoreKind, record_statements, recorded_statements};
+#[cfg(feature = "postgres")]
+pub use planner::Planner;
 #[cfg(feature = "postgres")]
 pub use server::Server;
+
+/// The tables that do not grow with history: they have a row for each repository, projection or heartbeat, or for what goes
+/// on now, or a bound.
+pub const SMALL: &[&str] = &[
+    "active_runs",
+    "audit_end",
+    "audit_ends",
+    "counters",
+    "cursors",
+    "destinations",
+    "heartbeats",
+    "leases",
+    "meta",
+    "open_turns",
+    "outbox",
+    "parked",
+    "pending",
+    "projections",
+    "registrations",
+    "replica_repositories",
+    "repositories",
+    "running_calls",
+    "tallies",
+    "telemetry_counts",
+    "telemetry_inbox",
+    "tenants",
+    "tick_totals",
+    "unassigned",
+    "worktrees",
+];
 
 /// The tables whose rows have a sum, and the columns in it.
 pub const SUMMED: &[(&str, &[&str])] = sums::SUMMED;
