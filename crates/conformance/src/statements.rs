@@ -1,8 +1,10 @@
 //! Statements: numbered by ledger, kept word by word.
 
+use siglum_domain::PlatformName;
 use siglum_domain::link::Link;
 use siglum_ledger::{
-    Claim, Launch, LaunchEnd, LedgerError, OwnWorktree, Snapshot, Statement, StatementRecord,
+    AttestedFacts, Claim, Launch, LaunchEnd, LedgerError, OwnWorktree, Snapshot, Statement,
+    StatementRecord,
 };
 
 use super::check::{Check, Desk, Outcome, Shelf, same};
@@ -29,6 +31,21 @@ fn adopted(n: u128, commit: u8) -> Statement {
         repository: repository_id(1),
         commit: oid(commit),
         session: session_id(n),
+    }
+}
+
+fn attested(repository: u128, commit: u8) -> Statement {
+    Statement::Attested {
+        repository: repository_id(repository),
+        commit: oid(commit),
+        session: session_id(1),
+        token: token_id(5),
+        attested: AttestedFacts {
+            platform: PlatformName::new("github.com").ok(),
+            tree: Some(oid(5)),
+            parents: Some(vec![oid(6), oid(7)]),
+            committed_at: Some(at(7)),
+        },
     }
 }
 
@@ -77,6 +94,12 @@ fn of_session() -> Vec<Statement> {
             link: link("a"),
         },
         adopted(1, 3),
+        attested(1, 2),
+        Statement::AttestationWithdrawn {
+            repository: repository_id(1),
+            commit: oid(2),
+            session: session_id(1),
+        },
         Statement::Ended {
             session: session_id(1),
             end: None,
@@ -164,28 +187,35 @@ fn find_statements(shelf: &dyn Shelf) -> Outcome {
             (3, adopted(1, 1)),
             (4, adopted(2, 1)),
             (5, adopted(2, 2)),
+            (2, attested(2, 1)),
         ] {
             tx.state(at(seconds), "Ann", "api", &statement)?;
         }
         Ok(())
     })?;
-    let (of_session, of_commit, of_nobody) = desk.read(|tx| {
+    let (of_session, of_commit, anywhere, of_nobody) = desk.read(|tx| {
         Ok((
             tx.statements_of_session(session_id(1))?,
             tx.statements_of_commit(repository_id(1), &oid(1))?,
-            tx.statements_of_commit(repository_id(2), &oid(1))?,
+            tx.statements_of_commit_anywhere(&oid(1))?,
+            tx.statements_of_commit(repository_id(3), &oid(1))?,
         ))
     })?;
     let numbers = |found: &[StatementRecord]| found.iter().map(|s| s.sequence).collect::<Vec<_>>();
     same!(
         numbers(&of_session),
-        [2, 3, 1],
+        [6, 2, 3, 1],
         "statements of a session by time"
     );
     same!(
         numbers(&of_commit),
         [3, 4],
         "statements of a commit by time"
+    );
+    same!(
+        numbers(&anywhere),
+        [6, 3, 4],
+        "statements of a commit in all repositories by time"
     );
     same!(
         of_nobody,

@@ -21,6 +21,8 @@ const DIGITS: usize = 64;
 pub enum Scope {
     /// To create, read and end sessions.
     Launcher,
+    /// To do what a launcher may, and to attest that a session made a commit.
+    Attester,
     /// To act for one session alone.
     Session(SessionId),
     /// To hand over telemetry, and for nothing else: it stands in settings of agents.
@@ -34,7 +36,7 @@ impl Scope {
     #[must_use]
     pub const fn session(self) -> Option<SessionId> {
         match self {
-            Self::Launcher | Self::Telemetry | Self::Read => None,
+            Self::Launcher | Self::Attester | Self::Telemetry | Self::Read => None,
             Self::Session(session) => Some(session),
         }
     }
@@ -51,6 +53,7 @@ impl Scope {
     pub fn stored(session: Option<SessionId>, limit: Option<&str>) -> Self {
         match limit {
             None => Self::for_session(session),
+            Some("attester") => Self::Attester,
             Some("read") => Self::Read,
             Some(_) => Self::Telemetry,
         }
@@ -61,7 +64,7 @@ impl Scope {
     pub const fn limit(self) -> Option<&'static str> {
         match self {
             Self::Launcher | Self::Session(_) => None,
-            Self::Telemetry | Self::Read => Some(self.as_str()),
+            Self::Attester | Self::Telemetry | Self::Read => Some(self.as_str()),
         }
     }
 
@@ -69,7 +72,7 @@ impl Scope {
     #[must_use]
     pub fn allows(self, session: SessionId) -> bool {
         match self {
-            Self::Launcher => true,
+            Self::Launcher | Self::Attester => true,
             Self::Session(own) => own == session,
             Self::Telemetry | Self::Read => false,
         }
@@ -80,6 +83,7 @@ impl Scope {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Launcher => "launcher",
+            Self::Attester => "attester",
             Self::Session(_) => "session",
             Self::Telemetry => "telemetry",
             Self::Read => "read",
@@ -182,6 +186,7 @@ mod tests {
         let session = |n| SessionId::from_uuid(uuid::Uuid::from_u128(n));
         for scope in [
             Scope::Launcher,
+            Scope::Attester,
             Scope::Session(session(1)),
             Scope::Telemetry,
             Scope::Read,
@@ -191,6 +196,7 @@ mod tests {
         assert_eq!(Scope::stored(None, Some("newer")), Scope::Telemetry);
         let allowed = |scope: Scope| [scope.allows(session(1)), scope.allows(session(2))];
         assert_eq!(allowed(Scope::Launcher), [true, true]);
+        assert_eq!(allowed(Scope::Attester), [true, true]);
         assert_eq!(allowed(Scope::Session(session(1))), [true, false]);
         assert_eq!(allowed(Scope::Telemetry), [false, false]);
         assert_eq!(allowed(Scope::Read), [false, false]);

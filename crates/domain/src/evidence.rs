@@ -5,6 +5,7 @@
 //! verdict, and every sign with the reason why it counted or not. Recency orders candidates and
 //! decides nothing.
 
+mod attestation;
 mod judging;
 #[cfg(test)]
 mod oracle;
@@ -20,6 +21,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::attestation::{Attestation, join_attestations};
 pub use self::judging::{Counterfactual, counterfactuals, judge};
 pub use self::table::{Rule, TABLE, rule};
 
@@ -69,6 +71,8 @@ pub enum Basis {
     Inferred,
     /// Said by a trailer, a note or a person.
     Claimed,
+    /// Stated by a trusted platform, with its own credential.
+    Attested,
 }
 
 impl fmt::Display for Basis {
@@ -78,6 +82,7 @@ impl fmt::Display for Basis {
             Self::Derived => "derived",
             Self::Inferred => "inferred",
             Self::Claimed => "claimed",
+            Self::Attested => "attested",
         })
     }
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::SessionId;
+use crate::link::has_hidden;
 use crate::redact::Redactor;
 
 /// Why a name was refused.
@@ -136,6 +137,18 @@ name!(
     |t| {
         (1..=64).contains(&t.chars().count())
             && !t.chars().any(char::is_control)
+            && t.trim() == t
+            && matches!(Redactor::shared().redact_cow(t), Cow::Borrowed(_))
+    }
+);
+name!(
+    /// What a platform that attests commits is called, such as `github.com`.
+    PlatformName,
+    "platform",
+    "1 to 64 visible characters, no blank at either end, and no secret",
+    |t| {
+        (1..=64).contains(&t.chars().count())
+            && !has_hidden(t)
             && t.trim() == t
             && matches!(Redactor::shared().redact_cow(t), Cow::Borrowed(_))
     }

@@ -39,7 +39,8 @@ pub mod trailer;
 mod words;
 
 pub use grammar::{
-    AgentName, ConversationId, GrammarError, NativeId, Oid, Tenant, TokenName, TurnKey,
+    AgentName, ConversationId, GrammarError, NativeId, Oid, PlatformName, Tenant, TokenName,
+    TurnKey,
 };
 pub use id::{
     CheckpointId, IdSource, InteractionId, LedgerId, ObservationId, RepositoryId, SessionId,

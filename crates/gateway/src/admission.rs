@@ -56,7 +56,7 @@ impl FromRequestParts<App> for Caller {
         let caller = come(parts, app).await?;
         app.rates().request(&caller)?;
         match caller.credential().scope {
-            Scope::Launcher | Scope::Session(_) => Ok(caller),
+            Scope::Launcher | Scope::Attester | Scope::Session(_) => Ok(caller),
             Scope::Telemetry => Err(forbidden(
                 app,
                 &caller,
@@ -79,7 +79,9 @@ impl FromRequestParts<App> for Sender {
         let caller = come(parts, app).await?;
         app.rates().export(&caller)?;
         match caller.credential().scope {
-            Scope::Launcher | Scope::Session(_) | Scope::Telemetry => Ok(Self(caller)),
+            Scope::Launcher | Scope::Attester | Scope::Session(_) | Scope::Telemetry => {
+                Ok(Self(caller))
+            }
             Scope::Read => Err(forbidden(app, &caller, ONLY_READS)),
         }
     }
@@ -96,7 +98,7 @@ impl FromRequestParts<App> for Reader {
         let caller = come(parts, app).await?;
         app.rates().request(&caller)?;
         match caller.credential().scope {
-            Scope::Launcher | Scope::Read => Ok(Self(caller)),
+            Scope::Launcher | Scope::Attester | Scope::Read => Ok(Self(caller)),
             Scope::Session(_) | Scope::Telemetry => Err(forbidden(
                 app,
                 &caller,
@@ -143,6 +145,26 @@ impl FromRequestParts<App> for Launcher {
         match caller.own() {
             None => Ok(Self(caller)),
             Some(_) => Err(forbidden(app, &caller, "this requires a launcher token")),
+        }
+    }
+}
+
+/// Whoever may attest that a session made a commit: a launcher whose token was made for that. A session never may.
+#[derive(Debug, Clone)]
+pub(crate) struct Attester(pub(crate) Caller);
+
+impl FromRequestParts<App> for Attester {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        match caller.credential().scope {
+            Scope::Attester => Ok(Self(caller)),
+            Scope::Launcher | Scope::Session(_) | Scope::Telemetry | Scope::Read => Err(forbidden(
+                app,
+                &caller,
+                "this requires a token that may attest (`siglum token create --attests`)",
+            )),
         }
     }
 }

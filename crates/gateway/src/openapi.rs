@@ -31,7 +31,7 @@ use crate::wire::{LabelInput, RunEvent};
 )]
 struct Document;
 
-/// The four credentials. All are sent as `authorization: Bearer <token>`.
+/// The five credentials. All are sent as `authorization: Bearer <token>`.
 struct Credentials;
 
 impl Modify for Credentials {
@@ -43,6 +43,10 @@ impl Modify for Credentials {
         }
         for (name, text) in [
             ("launcher", "Creates, reads and ends sessions of its tenant"),
+            (
+                "attester",
+                "A launcher that may also attest that a session made a commit",
+            ),
             ("session", "Acts for one session only"),
             ("telemetry", "Exports telemetry only"),
             ("read", "Reads who made which commit, and checkpoints"),
@@ -115,6 +119,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(checkpoints::record, checkpoints::of_session))
         .routes(routes!(checkpoints::list))
         .routes(routes!(checkpoints::show))
+        .routes(routes!(attestations::attest))
+        .routes(routes!(attestations::withdraw))
         .routes(routes!(commits::list))
         .routes(routes!(commits::show))
         .routes(routes!(commits::explain))
@@ -336,6 +342,7 @@ mod tests {
             "assemble",
             "assign",
             "attach",
+            "attest",
             "backfill",
             "bootstrap",
             "cancel",
@@ -368,6 +375,7 @@ mod tests {
             "send",
             "stream",
             "verify",
+            "withdraw",
         ];
         let document: serde_json::Value = serde_json::from_str(&document()).unwrap();
         let schemas = document["components"]["schemas"].as_object().unwrap();

@@ -1,7 +1,7 @@
 //! The rows of a ledger as plain data.
 
 pub use crate::launch::{Claim, Launch, LaunchEnd, OwnWorktree, Snapshot};
-pub use crate::statement::{Statement, StatementRecord};
+pub use crate::statement::{AttestedFacts, Statement, StatementRecord};
 use serde::{Deserialize, Serialize};
 use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::Judgement;

@@ -171,4 +171,6 @@ pub trait Sessions {
         repository: RepositoryId,
         commit: &Oid,
     ) -> Result<Vec<StatementRecord>>;
+    /// What was stated of a commit in any repository, in order.
+    fn statements_of_commit_anywhere(&mut self, commit: &Oid) -> Result<Vec<StatementRecord>>;
 }

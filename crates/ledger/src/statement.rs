@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::link::Link;
-use siglum_domain::{LedgerId, Oid, RepositoryId, SessionId, Timestamp, TurnId};
+use siglum_domain::{
+    LedgerId, Oid, PlatformName, RepositoryId, SessionId, Timestamp, TokenId, TurnId,
+};
 
 use crate::launch::{Claim, Launch, LaunchEnd, OwnWorktree};
 
@@ -24,6 +26,21 @@ pub enum Statement {
     Disowned {
         repository: RepositoryId,
         commit: Oid,
+    },
+    /// A trusted platform attests that a session made a commit.
+    Attested {
+        repository: RepositoryId,
+        commit: Oid,
+        session: SessionId,
+        /// The token that it was stated with.
+        token: TokenId,
+        attested: AttestedFacts,
+    },
+    /// An attestation is withdrawn.
+    AttestationWithdrawn {
+        repository: RepositoryId,
+        commit: Oid,
+        session: SessionId,
     },
     /// A session is said to have ended.
     Ended {
@@ -63,6 +80,21 @@ pub enum Statement {
     },
 }
 
+/// What a platform says of a commit that it attests, and of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttestedFacts {
+    /// What the platform calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<PlatformName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<Oid>,
+    /// First parent first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parents: Option<Vec<Oid>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub committed_at: Option<Timestamp>,
+}
+
 impl Statement {
     /// The session that this speaks of.
     #[must_use]
@@ -71,6 +103,8 @@ impl Statement {
             Self::LinkAttached { session, .. }
             | Self::LinkDetached { session, .. }
             | Self::Adopted { session, .. }
+            | Self::Attested { session, .. }
+            | Self::AttestationWithdrawn { session, .. }
             | Self::Ended { session, .. }
             | Self::WorksIn { session, .. }
             | Self::Archived { session }
@@ -98,9 +132,25 @@ impl Statement {
             Self::Adopted {
                 repository, commit, ..
             }
-            | Self::Disowned { repository, commit } => Some((*repository, commit)),
+            | Self::Disowned { repository, commit }
+            | Self::Attested {
+                repository, commit, ..
+            }
+            | Self::AttestationWithdrawn {
+                repository, commit, ..
+            } => Some((*repository, commit)),
             _ => None,
         }
+    }
+
+    /// Whether this is of this ledger alone, and never sent to another one: it rests on a token that only this ledger
+    /// knows.
+    #[must_use]
+    pub const fn stays_here(&self) -> bool {
+        matches!(
+            self,
+            Self::Attested { .. } | Self::AttestationWithdrawn { .. }
+        )
     }
 }
 

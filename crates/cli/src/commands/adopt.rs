@@ -104,11 +104,15 @@ fn standing(
     repository: RepositoryId,
     commit: &Oid,
 ) -> Result<Option<SessionId>, LedgerError> {
-    let last = tx.statements_of_commit(repository, commit)?.pop();
-    Ok(last.and_then(|s| match s.statement {
-        Statement::Adopted { session, .. } => Some(session),
-        _ => None,
-    }))
+    let stated = tx.statements_of_commit(repository, commit)?;
+    let mut last = stated.iter().rev().map(|s| &s.statement);
+    Ok(last
+        .find_map(|statement| match statement {
+            Statement::Adopted { session, .. } => Some(Some(*session)),
+            Statement::Disowned { .. } => Some(None),
+            _ => None,
+        })
+        .flatten())
 }
 
 fn tell(cx: &Cx, commit: &Oid, before: Option<SessionId>, session: Option<SessionId>) {

@@ -23,7 +23,8 @@ pub const SCHEMA: &str = "siglum.check/1";
 ///
 /// For pipelines and hooks. Lists the commits that fail, each with the reason and a remedy. A session's
 /// commit passes if its message names its own checkpoint; a person's commit passes if evidence shows that
-/// the person made it; any commit passes if it was adopted (`siglum adopt`).
+/// the person made it; any commit passes if it was adopted (`siglum adopt`), or if a platform attests its session and
+/// nothing was observed, unless `--deny attested` is passed.
 ///
 /// Commits that nobody is known here to have made are checked against the records of the team's gateway, where one is
 /// configured for this repository: with `siglum sync`, or with SIGLUM_GATEWAY and SIGLUM_GATEWAY_TOKEN. A pipeline
@@ -49,7 +50,7 @@ pub struct Args {
     /// Pass commits that fail only for this reason (repeatable)
     #[arg(long, value_name = "REASON")]
     allow: Vec<Reason>,
-    /// Fail commits for this reason, which passes by default: `ambiguous`, `before`
+    /// Fail commits for this reason, which passes by default: `ambiguous`, `attested`, `before`
     #[arg(long, value_name = "REASON")]
     deny: Vec<Reason>,
     /// Check only the trailers, without the ledger
@@ -74,12 +75,14 @@ pub enum Reason {
     Nowhere,
     /// One of several sessions made the commit (passes unless denied)
     Ambiguous,
+    /// Only a platform's attestation names the session (passes unless denied)
+    Attested,
     /// The commit fails a check, but predates Siglum here (passes unless denied)
     Before,
 }
 
 /// The reasons that pass, unless they are denied.
-const LENIENT: [Reason; 2] = [Reason::Ambiguous, Reason::Before];
+const LENIENT: [Reason; 3] = [Reason::Ambiguous, Reason::Attested, Reason::Before];
 
 impl Reason {
     const fn for_finding(finding: &Finding) -> Self {
@@ -91,6 +94,7 @@ impl Reason {
             Finding::Copied { .. } => Self::Copied,
             Finding::Nowhere(_) | Finding::Malformed(_) => Self::Nowhere,
             Finding::Ambiguous(_) => Self::Ambiguous,
+            Finding::Attested => Self::Attested,
             Finding::Before => Self::Before,
         }
     }
@@ -104,6 +108,7 @@ impl Reason {
             Self::Copied => "copied",
             Self::Nowhere => "nowhere",
             Self::Ambiguous => "ambiguous",
+            Self::Attested => "attested",
             Self::Before => "before",
         }
     }

@@ -214,9 +214,13 @@ fn committer(
     sessions: &BTreeMap<SessionId, SessionRecord>,
 ) -> (String, String) {
     let claimed = commit.claim.as_ref().map(|c| c.session);
+    let verdict = match commit.is_attested {
+        true => "attested".to_owned(),
+        false => commit.verdict.to_string(),
+    };
     let judged = match commit.committer {
         Committer::Session { session } if claimed == Some(session) => {
-            return (name(session, sessions), commit.verdict.to_string());
+            return (name(session, sessions), verdict);
         }
         Committer::Session { session } => name(session, sessions),
         Committer::Human => "a person".to_owned(),
@@ -236,7 +240,7 @@ fn committer(
     let beside = claimed.map(|c| format!(" (claimed: {})", c.short()));
     (
         judged + &beside.unwrap_or_default() + &rewritten_from(commit, sessions),
-        commit.verdict.to_string(),
+        verdict,
     )
 }
 
@@ -301,6 +305,8 @@ struct Commit {
     recorded: bool,
     checkpoint: Option<String>,
     committer: Party,
+    /// Whether only trusted platforms name the session: nobody was observed making it.
+    attested: bool,
     /// The sessions that could have made it, where that is ambiguous.
     candidates: Vec<String>,
     /// The sessions that made the commits that git made it of, without the one that rewrote them.
@@ -385,6 +391,7 @@ impl Commit {
                 agent: record.map(|r| r.agent.to_string()),
                 verdict: commit.verdict.to_string(),
             },
+            attested: commit.is_attested,
             candidates: commit.candidates.iter().map(ToString::to_string).collect(),
             origins: commit.origins.iter().map(ToString::to_string).collect(),
             claim: commit.claim.as_ref().map(|c| Claim {
@@ -436,6 +443,7 @@ mod tests {
             recorded: true,
             committer,
             verdict,
+            is_attested: false,
             candidates: vec![id(ONE), id(TWO)],
             origins: Vec::new(),
             claim: claim.map(|c| Claim {
@@ -472,6 +480,22 @@ mod tests {
         check(unknown, Verdict::Unknown, None, ("unknown", ""));
         check(unknown, Verdict::Ambiguous, None, ("one of 2", "ambiguous"));
         check(human, Verdict::Certain, None, ("a person", "certain"));
+    }
+
+    #[test]
+    fn an_attested_commit_says_so_and_a_claim_stands_beside_it() {
+        let shown = |claim| {
+            let one = Committer::Session { session: id(ONE) };
+            let commit = LoggedCommit {
+                is_attested: true,
+                ..logged(one, Verdict::Likely, claim)
+            };
+            committer(&commit, &BTreeMap::new())
+        };
+        let row = |who: &str| (who.to_owned(), "attested".to_owned());
+        assert_eq!(shown(None), row("00000001"));
+        assert_eq!(shown(Some(ONE)), row("00000001"));
+        assert_eq!(shown(Some(TWO)), row("00000001 (claimed: 00000002)"));
     }
 
     #[test]

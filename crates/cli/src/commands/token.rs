@@ -82,8 +82,8 @@ fn name(text: &str) -> Result<TokenName, String> {
 pub struct TokenJson {
     id: String,
     name: String,
-    /// `launcher`, which creates, reads and ends sessions, `session`, which acts for one, `telemetry`, which hands over
-    /// telemetry, or `read`, which reads who made which commit.
+    /// `launcher`, which creates, reads and ends sessions, `attester`, which also attests commits, `session`, which acts
+    /// for one, `telemetry`, which hands over telemetry, or `read`, which reads who made which commit.
     scope: String,
     session: Option<String>,
     /// `active`, `replaced` (it still holds for a while), `expired` or `revoked`.

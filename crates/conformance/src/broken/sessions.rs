@@ -51,4 +51,5 @@ broken! { Sessions, SESSIONS, LIMITED;
     Own state(at: Timestamp, by: &str, source: &str, statement: &Statement) -> u64;
     List statements_of_session(session: SessionId) -> Vec<StatementRecord>;
     List statements_of_commit(repository: RepositoryId, commit: &Oid) -> Vec<StatementRecord>;
+    List statements_of_commit_anywhere(commit: &Oid) -> Vec<StatementRecord>;
 }

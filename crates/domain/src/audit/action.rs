@@ -64,6 +64,10 @@ actions! {
     CommitAdopted = "commit.adopted";
     /// A person took that back.
     CommitDisowned = "commit.disowned";
+    /// A trusted platform stated that a session made a commit.
+    CommitAttested = "commit.attested";
+    /// An attestation was withdrawn.
+    AttestationWithdrawn = "attestation.withdrawn";
     TokenCreated = "token.created";
     /// A token took the place of another one.
     TokenRotated = "token.rotated";

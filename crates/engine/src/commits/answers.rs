@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use siglum_domain::commit::CommitFacts;
-use siglum_domain::evidence::{Judgement, Verdict};
+use siglum_domain::evidence::{Attestation, Judgement, Verdict};
 use siglum_domain::link::Link;
 use siglum_domain::provenance::{self, Span};
 use siglum_domain::redact::Redactor;
@@ -82,6 +82,9 @@ pub struct CommitAnswer {
     pub judgement: Judgement,
     /// What a person says, beside the evidence.
     pub claim: Option<Claim>,
+    /// What trusted platforms state, as the evidence has it, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attestations: Vec<Attestation>,
     /// Who wrote its lines; empty where that would be too much.
     pub files: Vec<AuthoredFile>,
     /// What led to it, the beginning of a long one.
@@ -218,6 +221,7 @@ impl CommitAnswer {
             seen_by: why.seen_by,
             judgement: why.judgement,
             claim: why.claim,
+            attestations: why.attestations,
             files: files
                 .map(|(path, spans)| AuthoredFile { path, spans })
                 .collect(),
@@ -269,6 +273,8 @@ impl CommitAnswer {
         };
         self.prompts().for_each(|prompt| redact(&mut prompt.text));
         self.claim.iter_mut().for_each(|c| redact(&mut c.by));
+        let attestations = self.attestations.iter_mut();
+        attestations.for_each(|a| redact(&mut a.name));
         self.files.iter_mut().for_each(|f| redact(&mut f.path));
         for session in &mut self.sessions {
             session.title.iter_mut().for_each(redact);
@@ -342,6 +348,7 @@ impl CommitAnswer {
             seen_by: self.seen_by,
             judgement: self.judgement,
             claim: self.claim,
+            attestations: self.attestations,
             prompt: self.prompt,
             rewritten_from: self.rewritten_from,
             origins: self.origins,

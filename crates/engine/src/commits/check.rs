@@ -4,12 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use siglum_domain::evidence::{Committer, Judgement, Verdict};
+use siglum_domain::evidence::{Case, Committer, Judgement, Verdict, join_attestations, judge};
 use siglum_domain::{AgentName, CheckpointId, Oid, RepositoryId, SessionId};
 use siglum_gitstore::RangeCommit;
 use siglum_ledger::{CommitRecord, Ledger, LedgerError, SeenBy, Transaction, read};
 
 use crate::commits::answers::CommitAnswer;
+use crate::commits::attestations::attestations_of;
 use crate::commits::elsewhere;
 use crate::commits::why::{self, Claim};
 
@@ -22,6 +23,8 @@ pub enum Standing {
     Human,
     /// A person says that it is a session's.
     Claimed(SessionId),
+    /// A trusted platform attests that it is a session's, and nobody was seen making it.
+    Attested(SessionId),
     /// One of so many sessions.
     Ambiguous(usize),
     /// It is recorded, and nobody was seen making it.
@@ -37,9 +40,15 @@ impl Standing {
         matches!(self, Self::Unknown | Self::Unrecorded)
     }
 
-    /// By evidence, else by a person's word.
+    /// By evidence, else by a person's word, else by a platform's.
     fn new(judgement: &Judgement, claim: Option<&Claim>) -> Self {
         match (judgement.committer, claim) {
+            (Committer::Session { .. }, Some(claim)) if judgement.is_attested() => {
+                Self::Claimed(claim.session)
+            }
+            (Committer::Session { session }, None) if judgement.is_attested() => {
+                Self::Attested(session)
+            }
             (Committer::Session { session }, _) => Self::Session(session, judgement.verdict),
             (Committer::Human, _) => Self::Human,
             (Committer::Unknown, Some(claim)) => Self::Claimed(claim.session),
@@ -76,6 +85,8 @@ pub enum Finding {
     Malformed(String),
     /// One of so many sessions made it.
     Ambiguous(usize),
+    /// Only a trusted platform says whose it is.
+    Attested,
     /// It was there before Siglum was switched on, whatever else it lacks.
     Before,
 }
@@ -256,8 +267,10 @@ impl Trailers {
                 None => unnamed(standing, commit.parents > 1, agent),
             });
         }
-        if let Standing::Ambiguous(sessions) = standing {
-            findings.push(Finding::Ambiguous(sessions));
+        match standing {
+            Standing::Ambiguous(sessions) => findings.push(Finding::Ambiguous(sessions)),
+            Standing::Attested(_) => findings.push(Finding::Attested),
+            _ => {}
         }
         Checked {
             git: commit.clone(),
@@ -324,8 +337,15 @@ fn standing(
     commit: &RangeCommit,
     record: Option<&CommitRecord>,
 ) -> Result<Standing, LedgerError> {
-    let judgement = record.map(|r| &r.judgement);
-    let is_judged = judgement.is_some_and(|j| j.committer != Committer::Unknown);
+    let attestations = attestations_of(tx, &commit.commit)?;
+    let judgement = match record {
+        Some(record) => Some(record.judgement.clone()),
+        None if attestations.is_empty() => None,
+        None => Some(judge(&Case::default())),
+    };
+    let judgement = judgement.map(|judgement| join_attestations(judgement, &attestations));
+    let is_observed = |j: &Judgement| j.committer != Committer::Unknown && !j.is_attested();
+    let is_judged = judgement.as_ref().is_some_and(is_observed);
     let claim = match record.map(|r| r.repository).or(repository) {
         Some(repository) if !is_judged => {
             why::claim(&tx.statements_of_commit(repository, &commit.commit)?)
@@ -333,7 +353,7 @@ fn standing(
         _ => None,
     };
     Ok(match (judgement, claim) {
-        (Some(judgement), claim) => Standing::new(judgement, claim.as_ref()),
+        (Some(judgement), claim) => Standing::new(&judgement, claim.as_ref()),
         (None, Some(claim)) => Standing::Claimed(claim.session),
         (None, None) => Standing::Unrecorded,
     })
@@ -342,7 +362,7 @@ fn standing(
 /// What is wrong with a commit whose message names no checkpoint.
 fn unnamed(standing: Standing, merge: bool, agent: Option<AgentName>) -> Option<Finding> {
     match standing {
-        Standing::Human | Standing::Claimed(_) => None,
+        Standing::Human | Standing::Claimed(_) | Standing::Attested(_) => None,
         Standing::Session(session, _) => {
             Some(Finding::NoTrailer(agent.map(|agent| (agent, session))))
         }

@@ -1,9 +1,11 @@
 //! Which session made a commit, and who wrote its lines: from what git showed while it was made to the answer.
 //!
 //! Hooks of git note what they see (`scene`); the commit that comes of it is judged ([`landing`], [`sweep`], `rewrites`,
-//! [`judgements`]); lines get their authors ([`authors`]); [`why`], [`lines`], [`check`] and [`checkpoints`] answer, and [`answers`] has the form in which they leave.
+//! [`judgements`]); lines get their authors ([`authors`]); [`why`], [`lines`], [`check`] and [`checkpoints`] answer, with
+//! what platforms attest ([`attestations`]), and [`answers`] has the form in which they leave.
 
 pub mod answers;
+pub mod attestations;
 pub mod authors;
 pub(crate) mod calls;
 pub mod check;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::commit::CommitFacts;
-use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, Verdict, judge};
+use siglum_domain::evidence::{
+    Attestation, Basis, Committer, Evidence, Judgement, Verdict, join_attestations, judge,
+};
 use siglum_domain::link::Link;
 use siglum_domain::provenance::{self, Span};
 use siglum_domain::{
@@ -15,6 +17,7 @@ use siglum_ledger::{
     Statement, StatementRecord, Transaction, read, stored_facts,
 };
 
+use crate::commits::attestations::{StandingAttestation, attestations_of, standing_attestations};
 use crate::commits::elsewhere;
 use crate::commits::origins::{Origin, origins_of};
 use crate::commits::prompts::{Prompt, made_at, prompt_at, prompt_of_last_edit, prompt_text};
@@ -94,6 +97,8 @@ pub struct Why {
     pub judgement: Judgement,
     /// What a person says, beside the evidence.
     pub claim: Option<Claim>,
+    /// What trusted platforms state, as the evidence has it, too.
+    pub attestations: Vec<Attestation>,
     /// Who wrote its lines, those with most lines first.
     pub authors: Vec<Author>,
     /// All sessions that the answer names.
@@ -194,11 +199,14 @@ pub fn recorded(
     commit: &Oid,
 ) -> Result<Option<Why>, LedgerError> {
     let record = tx.commit(repository, commit)?;
-    if record.is_none() && tx.checkpoints_of_commit(repository, commit)?.is_empty() {
+    let mut attested = standing_attestations(tx, commit)?;
+    attested.retain(|a| a.repository == repository);
+    let is_known = record.is_some() || !attested.is_empty();
+    if !is_known && tx.checkpoints_of_commit(repository, commit)?.is_empty() {
         return Ok(None);
     }
     let facts = record.as_ref().and_then(|r| r.facts.clone());
-    let facts = facts.unwrap_or_else(|| bare(commit, record.as_ref()));
+    let facts = facts.unwrap_or_else(|| bare(commit, record.as_ref(), attested.first()));
     let files = tx.authors(repository, commit)?.unwrap_or_default();
     answer(tx, (repository, repository), record.as_ref(), facts, &files).map(Some)
 }
@@ -212,22 +220,32 @@ pub fn recorded_anywhere(
     commit: &Oid,
 ) -> Result<Option<Why>, LedgerError> {
     let Some(record) = elsewhere::known_elsewhere(tx, None, commit)? else {
-        return Ok(None);
+        return match standing_attestations(tx, commit)?.first() {
+            Some(attested) => recorded(tx, attested.repository, commit),
+            None => Ok(None),
+        };
     };
     let place = record.repository;
     let facts = record.facts.clone();
-    let facts = facts.unwrap_or_else(|| bare(commit, Some(&record)));
+    let facts = facts.unwrap_or_else(|| bare(commit, Some(&record), None));
     let files = tx.authors(place, commit)?.unwrap_or_default();
     answer(tx, (place, place), Some(&record), facts, &files).map(Some)
 }
 
 /// What is known of a commit that git was not asked about.
-fn bare(commit: &Oid, record: Option<&CommitRecord>) -> CommitFacts {
-    let at = record.map_or_else(Timestamp::default, |r| r.at);
+fn bare(
+    commit: &Oid,
+    record: Option<&CommitRecord>,
+    attested: Option<&StandingAttestation>,
+) -> CommitFacts {
+    let stated_at = |a: &StandingAttestation| a.attested.committed_at.unwrap_or(a.attestation.at);
+    let at = record.map(|r| r.at).or(attested.map(stated_at));
+    let at = at.unwrap_or_default();
+    let facts = attested.map(|a| a.attested.clone()).unwrap_or_default();
     CommitFacts {
         commit: commit.clone(),
-        tree: authors::no_object(),
-        parents: Vec::new(),
+        tree: facts.tree.unwrap_or_else(authors::no_object),
+        parents: facts.parents.unwrap_or_default(),
         authored: at,
         committed: at,
         author: String::new(),
@@ -274,7 +292,7 @@ fn answer(
     facts: CommitFacts,
     files: &[FileAuthors],
 ) -> Result<Why, LedgerError> {
-    let mut judgement = match record {
+    let judgement = match record {
         Some(record) => elsewhere::judgement_for(tx, record, here)?,
         None => judge(&scene::unwitnessed(
             tx,
@@ -285,6 +303,8 @@ fn answer(
             },
         )?),
     };
+    let attestations = attestations_of(tx, &facts.commit)?;
+    let mut judgement = join_attestations(judgement, &attestations);
     named_by_message(tx, &facts, record, &mut judgement)?;
     claimed_by_sessions(tx, repository, &facts, record, &mut judgement)?;
     if judgement.verdict == Verdict::Unknown && facts.named.is_empty() {
@@ -345,6 +365,7 @@ fn answer(
         repository,
         judgement,
         claim,
+        attestations,
         authors,
         sessions,
         prompt,
@@ -413,9 +434,14 @@ pub(crate) fn stated(
     Ok(stated)
 }
 
-/// The statement that stands: the last one, unless it was taken back.
+/// The adoption that stands: the last one, unless it was taken back.
 pub(crate) fn claim(statements: &[StatementRecord]) -> Option<Claim> {
-    let last = statements.last()?;
+    let last = statements.iter().rev().find(|s| {
+        matches!(
+            s.statement,
+            Statement::Adopted { .. } | Statement::Disowned { .. }
+        )
+    })?;
     match &last.statement {
         Statement::Adopted { session, .. } => Some(Claim {
             session: *session,

@@ -278,7 +278,7 @@ fn same(known: &SessionRecord, new: &NewSession, ledger: LedgerId) -> Result<(),
 }
 
 /// The repository of a name, which others know it by; it has no directory here.
-fn repository(
+pub(crate) fn repository(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     name: &str,

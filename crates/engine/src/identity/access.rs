@@ -199,6 +199,19 @@ pub fn authenticate(
     })
 }
 
+/// Refuses a caller whose token was revoked, or expired, since it was let in: for what rests on the token itself.
+///
+/// # Errors
+/// Why the token is worth nothing, and those of the ledger.
+pub fn still_holds(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    caller: &Caller,
+) -> Result<(), AccessError> {
+    let token = tx.token(caller.token)?.ok_or(AccessError::Unknown)?;
+    holds(&token, here.now())
+}
+
 /// Whether a token is worth anything at `now`. That it was taken back says more than that its time is over.
 fn holds(token: &TokenRecord, now: Timestamp) -> Result<(), AccessError> {
     match (token.revoked_at, token.expires_at) {

@@ -57,12 +57,15 @@ impl Guard {
         self.kinds() == Some(Kinds::Conversations)
     }
 
-    /// Whether a statement may leave: all that it speaks of must.
+    /// Whether a statement may leave: all that it speaks of must, and what is of this ledger alone never does.
     pub(crate) fn has_statement(
         &self,
         tx: &mut dyn Transaction,
         statement: &Statement,
     ) -> Result<bool, LedgerError> {
+        if statement.stays_here() {
+            return Ok(false);
+        }
         let commit = statement.commit();
         if commit.is_some_and(|(repository, _)| !self.has_repository(repository)) {
             return Ok(false);

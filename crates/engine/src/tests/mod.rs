@@ -1,6 +1,7 @@
 //! The use cases on a ledger of their own, with played agents.
 
 mod access;
+mod attestations;
 mod audit;
 mod clock;
 pub(crate) mod copies;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use siglum_domain::evidence::{Committer, Verdict};
+use siglum_domain::evidence::{Case, Committer, Verdict, join_attestations, judge};
 use siglum_domain::link::Link;
 use siglum_domain::provenance::Origin;
 use siglum_domain::{AgentName, CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
@@ -14,6 +14,7 @@ use siglum_ledger::{
 };
 
 use crate::commits::answers::CommitAnswer;
+use crate::commits::attestations::{answered_record, attestations_of};
 use crate::commits::elsewhere;
 use crate::commits::origins::{makers, origins_of};
 use crate::commits::why::{self, Claim};
@@ -92,6 +93,8 @@ pub struct LoggedCommit {
     pub recorded: bool,
     pub committer: Committer,
     pub verdict: Verdict,
+    /// Whether only trusted platforms name the session: nobody was observed making the commit.
+    pub is_attested: bool,
     /// The sessions that could have, where it is ambiguous.
     pub candidates: Vec<SessionId>,
     /// The sessions that made the commits that git made it of, without the one that rewrote them.
@@ -235,12 +238,15 @@ fn logged(
         None => None,
     };
     let Some(record) = found else {
+        let attestations = attestations_of(tx, &git.commit)?;
+        let judgement = join_attestations(judge(&Case::default()), &attestations);
         return Ok(LoggedCommit {
             git,
-            recorded: false,
-            committer: Committer::Unknown,
-            verdict: Verdict::Unknown,
-            candidates: Vec::new(),
+            recorded: !attestations.is_empty(),
+            committer: judgement.committer,
+            verdict: judgement.verdict,
+            is_attested: judgement.is_attested(),
+            candidates: judgement.candidates,
             origins: Vec::new(),
             claim,
             checkpoint: None,
@@ -248,6 +254,7 @@ fn logged(
             by_gateway: false,
         });
     };
+    let record = answered_record(tx, record)?;
     let lines = tx.authors(record.repository, &git.commit)?;
     let origins = match record.seen_by {
         SeenBy::Rewrite => {
@@ -261,6 +268,7 @@ fn logged(
         recorded: true,
         committer: record.judgement.committer,
         verdict: record.judgement.verdict,
+        is_attested: record.judgement.is_attested(),
         candidates: record.judgement.candidates,
         origins,
         claim,
@@ -282,6 +290,7 @@ fn answered(git: ListedCommit, answer: &CommitAnswer) -> LoggedCommit {
         recorded: true,
         committer: answer.judgement.committer,
         verdict: answer.judgement.verdict,
+        is_attested: answer.judgement.is_attested(),
         candidates: answer.judgement.candidates.clone(),
         origins,
         claim: answer.claim.clone(),

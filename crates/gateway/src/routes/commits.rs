@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use siglum_domain::{Oid, RepositoryId, SessionId};
 use siglum_engine::commits::answers::answers;
+use siglum_engine::commits::attestations::answered_record;
 use siglum_engine::commits::why;
 use siglum_ledger::{CommitFilter, CommitRecord, LedgerError, Transaction, read};
 
@@ -109,7 +110,8 @@ fn summaries(
                 name
             }
         };
-        items.push(CommitSummary::new(record, name));
+        let record = answered_record(tx, record.clone())?;
+        items.push(CommitSummary::new(&record, name));
     }
     Ok(items)
 }

@@ -1,5 +1,6 @@
 //! What each route does: checks the request, asks the engine, answers.
 
+pub(crate) mod attestations;
 pub(crate) mod audit;
 pub(crate) mod checkpoints;
 pub(crate) mod commits;

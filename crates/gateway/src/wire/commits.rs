@@ -11,7 +11,7 @@ use siglum_engine::commits::why::{self, SessionCard, Why};
 use siglum_ledger::CommitRecord;
 use utoipa::ToSchema;
 
-use super::Link;
+use super::{Attestation, Link};
 use crate::problem::Problem;
 
 /// How sure an answer is.
@@ -63,6 +63,8 @@ pub(crate) enum EvidenceBasis {
     Inferred,
     /// A trailer, a note or a person says so.
     Claimed,
+    /// A trusted platform states it, with its own token.
+    Attested,
 }
 
 impl From<Basis> for EvidenceBasis {
@@ -72,6 +74,7 @@ impl From<Basis> for EvidenceBasis {
             Basis::Derived => Self::Derived,
             Basis::Inferred => Self::Inferred,
             Basis::Claimed => Self::Claimed,
+            Basis::Attested => Self::Attested,
         }
     }
 }
@@ -225,6 +228,8 @@ pub(crate) struct Commit {
     authors: Vec<Author>,
     #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<AdoptionClaim>,
+    /// Standing attestations by trusted platforms, as in `evidence`.
+    attestations: Vec<Attestation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
     rewritten_from: Vec<String>,
@@ -289,7 +294,7 @@ pub(crate) struct CommitList {
 /// Full id of a commit.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[schema(value_type = String, pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
-pub(crate) struct CommitName(Oid);
+pub(crate) struct CommitName(pub(super) Oid);
 
 /// Id of a checkpoint.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
@@ -375,6 +380,7 @@ impl Commit {
                 by: claim.by.clone(),
                 at: claim.at.to_string(),
             }),
+            attestations: why.attestations.iter().map(Attestation::from).collect(),
             checkpoint: why.checkpoint.map(|c| c.to_string()),
             rewritten_from: why.rewritten_from.iter().map(Oid::to_string).collect(),
             origins: why.origins.iter().map(CommitOrigin::from).collect(),

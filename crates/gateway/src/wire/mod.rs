@@ -1,5 +1,6 @@
 //! Requests and answers as they are sent. What is stored has forms of its own.
 
+mod attestations;
 mod audit;
 mod checkpoints;
 mod commits;
@@ -17,6 +18,7 @@ mod sessions;
 mod telemetry;
 mod turns;
 
+pub(crate) use attestations::*;
 pub(crate) use audit::*;
 pub(crate) use checkpoints::*;
 pub(crate) use commits::*;

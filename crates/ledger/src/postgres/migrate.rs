@@ -35,6 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0020_shared_identity.sql"),
     include_str!("../../migrations/postgres/0021_lists.sql"),
     include_str!("../../migrations/postgres/0022_active_runs.sql"),
+    include_str!("../../migrations/postgres/0023_attestations.sql"),
     include_str!("../../migrations/postgres/0024_lookups.sql"),
 ];
 

@@ -514,4 +514,8 @@ impl Sessions for Tx<'_> {
         let of = "repository = $2 AND \"commit\" = $3";
         self.statement_rows(of, &[&Col(repository), &commit.as_str()])
     }
+
+    fn statements_of_commit_anywhere(&mut self, commit: &Oid) -> Result<Vec<StatementRecord>> {
+        self.statement_rows("\"commit\" = $2", &[&commit.as_str()])
+    }
 }

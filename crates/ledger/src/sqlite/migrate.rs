@@ -33,6 +33,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0020_shared_identity.sql"),
     include_str!("../../migrations/sqlite/0021_lists.sql"),
     include_str!("../../migrations/sqlite/0022_active_runs.sql"),
+    include_str!("../../migrations/sqlite/0023_attestations.sql"),
     include_str!("../../migrations/sqlite/0024_lookups.sql"),
 ];
 

@@ -565,4 +565,9 @@ impl Sessions for Tx<'_> {
         let sql = "SELECT ledger, sequence, at, by, source, body FROM statements WHERE repository = ?1 AND \"commit\" = ?2 ORDER BY at, ledger, sequence";
         self.statements(sql, (Col(repository), commit.as_str()))
     }
+
+    fn statements_of_commit_anywhere(&mut self, commit: &Oid) -> Result<Vec<StatementRecord>> {
+        let sql = "SELECT ledger, sequence, at, by, source, body FROM statements WHERE \"commit\" = ?1 ORDER BY at, ledger, sequence";
+        self.statements(sql, [commit.as_str()])
+    }
 }

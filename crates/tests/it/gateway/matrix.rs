@@ -28,6 +28,8 @@ struct Route {
     telemetry: bool,
     /// Whether one for reading will do.
     read: bool,
+    /// Whether it needs one that may attest.
+    attests: bool,
     has_body: bool,
 }
 
@@ -48,6 +50,7 @@ fn routes(gateway: &Gateway) -> Vec<Route> {
                 sessions: security.iter().any(|s| s.get("session").is_some()),
                 telemetry: security.iter().any(|s| s.get("telemetry").is_some()),
                 read: security.iter().any(|s| s.get("read").is_some()),
+                attests: security.iter().any(|s| s.get("attester").is_some()),
                 has_body: operation.get("requestBody").is_some(),
             });
         }
@@ -183,6 +186,7 @@ impl There {
             "decideTurn" => json!({ "decision": "discard" }),
             "commitTurn" | "openTurn" | "appendToTurn" => turn_body(epoch, head, "t2"),
             "createCheckpoint" => json!({}),
+            "attestCommit" => json!({ "commit": "a".repeat(40), "repository": "github.com/o/r" }),
             "explainCommits" => json!({ "commits": ["a".repeat(40)] }),
             "recordPipelineEvents" => {
                 json!({ "events": [{ "kind": "phase_started", "phase": "plan", "key": "k" }] })
@@ -219,6 +223,8 @@ struct Intruder {
     no_telemetry_routes: bool,
     /// Only for routes that are not for reading.
     no_read_routes: bool,
+    /// Only for routes that need a token that may attest.
+    only_attesters_routes: bool,
     /// A session, which may hand over telemetry of itself.
     is_session: bool,
     /// It has a ledger of its own, where it may do everything.
@@ -234,6 +240,7 @@ impl Intruder {
             only_launchers_routes: false,
             no_telemetry_routes: false,
             no_read_routes: false,
+            only_attesters_routes: false,
             is_session: false,
             elsewhere: false,
         }
@@ -296,6 +303,14 @@ fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
             )
         },
         Intruder {
+            only_attesters_routes: true,
+            ..of(
+                "a launcher that may not attest",
+                token(store, ours, None, None).0,
+                &[403],
+            )
+        },
+        Intruder {
             only_launchers_routes: true,
             ..of(
                 "the session itself, where a launcher is needed",
@@ -304,7 +319,7 @@ fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
             )
         },
     ];
-    let (launcher, _) = token(store, "others", None, None);
+    let (launcher, _) = token_for(store, "others", Scope::Attester, None);
     if store.is_file() {
         // A file has one tenant; a token of another one is worth nothing, even if it were stored there.
         all.push(of("a launcher of another tenant", launcher, &[401]));
@@ -379,6 +394,7 @@ fn nobody_who_may_not_gets_through_any_route() {
             for who in &intruders {
                 let may = who.only_launchers_routes && route.sessions
                     || who.no_read_routes && route.read
+                    || who.only_attesters_routes && !route.attests
                     || (who.no_telemetry_routes || who.is_session) && route.telemetry;
                 if may {
                     continue;

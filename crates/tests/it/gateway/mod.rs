@@ -15,6 +15,7 @@
 //! - Phases and roles are free text here. What has no form at all is refused, whatever it says is kept.
 //! - Traces, tools and resumed agents: `messages` and `heartbeats`.
 
+mod attestations;
 mod backups;
 mod bounds;
 pub(crate) mod client;

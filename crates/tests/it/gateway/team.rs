@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use siglum_domain::access::Scope;
 
-use super::server::{Gateway, on_a_file, tenant, token_for};
+use super::client::id;
+use super::server::{Gateway, base, on_a_file, tenant, token_for};
 use crate::faults::store::Store;
 use crate::harness::{Agent, Repo, World, until};
 
@@ -154,5 +155,43 @@ fn a_token_that_may_not_read_is_refused_in_words() {
         let checked = clone.siglum(&["check", "HEAD~..HEAD"]);
         assert_eq!(checked.code, Some(4), "{checked:?}");
         assert!(checked.stderr.contains(words), "{checked:?}");
+    });
+}
+
+#[test]
+fn an_attested_commit_passes_a_check_with_its_word_and_can_be_denied() {
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        let laptop = World::new();
+        let repo = laptop.repo();
+        repo.sh("git commit -q --allow-empty -m 'by a forge'").ok();
+        let commit = repo.id("HEAD");
+        let session = id(&gateway.launcher().create(&base("S1")));
+        let (token, _) = token_for(store, tenant(store), Scope::Attester, None);
+        let body =
+            json!({ "commit": commit, "repository": "github.com/o/r", "platform": "Acme Forge" });
+        let path = format!("/v1/sessions/{session}/commits");
+        gateway.client(&token).post(&path, &body).is(201);
+        let pipeline = asking(store, &gateway, Scope::Read);
+        let clone = cloned(&pipeline, &repo);
+        let checked = clone.siglum(&["check", "HEAD~..HEAD"]);
+        assert_eq!(checked.code, Some(0), "{checked:?}");
+        assert!(checked.stderr.contains("1 attested"), "{checked:?}");
+        let denied = clone.siglum(&["check", "HEAD~..HEAD", "--deny", "attested"]);
+        assert_eq!(denied.code, Some(1), "{denied:?}");
+        assert!(denied.stdout.contains("attested"), "{denied:?}");
+        let why = pipeline.json(&clone.dir, &["why"]);
+        assert_eq!(why["committer"]["session"], session, "{why}");
+        assert_eq!(why["committer"]["verdict"], "likely", "{why}");
+        let evidence = &why["committer"]["evidence"][0];
+        assert_eq!(evidence["basis"], "attested", "{why}");
+        let shown = clone.siglum(&["why"]);
+        assert!(shown.stdout.contains("[attested]"), "{shown:?}");
+        let words = "attested by token tests of Acme Forge";
+        assert!(shown.stdout.contains(words), "{shown:?}");
+        let log = pipeline.json(&clone.dir, &["log"]);
+        assert_eq!(log["commits"][0]["attested"], true, "{log}");
+        assert_eq!(log["commits"][0]["committer"]["session"], session, "{log}");
+        assert_eq!(log["commits"][1]["attested"], false, "{log}");
     });
 }

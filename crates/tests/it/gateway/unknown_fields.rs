@@ -3,10 +3,11 @@
 
 use serde_json::{Value, json};
 use siglum_domain::Timestamp;
+use siglum_domain::access::Scope;
 use siglum_engine::share::replica::Batch;
 
 use super::client::{Reply, id, secret};
-use super::server::{Gateway, base, each_store, stored};
+use super::server::{Gateway, base, each_store, stored, tenant, token_for};
 
 /// What exporters of other programs call; their protocol lets them send more than the receiver knows.
 const OTLP: [&str; 3] = ["/v1/traces", "/v1/logs", "/v1/metrics"];
@@ -70,7 +71,12 @@ fn every_route_refuses_a_field_and_a_parameter_that_nobody_knows() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let created = gateway.launcher().create(&base("one"));
-        let callers = [gateway.launcher(), gateway.client(&secret(&created))];
+        let (attester, _) = token_for(store, tenant(store), Scope::Attester, None);
+        let callers = [
+            gateway.launcher(),
+            gateway.client(&attester),
+            gateway.client(&secret(&created)),
+        ];
         let before = stored(store, &gateway);
         let operations = operations(&gateway);
         assert!(operations.len() > 60, "{}", operations.len());

@@ -37,6 +37,8 @@ pub struct Counts {
     pub(super) people: u64,
     /// Of sessions, as people say.
     pub(super) claimed: u64,
+    /// Of sessions, as trusted platforms attest; nobody was seen making them.
+    pub(super) attested: u64,
     /// Of one of several sessions.
     pub(super) ambiguous: u64,
     /// Of nobody known, or not recorded, or not asked for.
@@ -61,6 +63,7 @@ impl Counts {
                 Standing::Session(..) => &mut counts.sessions,
                 Standing::Human => &mut counts.people,
                 Standing::Claimed(_) => &mut counts.claimed,
+                Standing::Attested(_) => &mut counts.attested,
                 Standing::Ambiguous(_) => &mut counts.ambiguous,
                 Standing::Unknown | Standing::Unrecorded => &mut counts.unknown,
             } += 1;
@@ -89,7 +92,7 @@ struct Commit {
 /// Why a commit failed.
 #[derive(Serialize, schemars::JsonSchema)]
 struct FindingJson {
-    /// `unrecorded`, `unknown`, `merge`, `no-trailer`, `copied`, `nowhere`, `ambiguous` or `before`.
+    /// `unrecorded`, `unknown`, `merge`, `no-trailer`, `copied`, `nowhere`, `ambiguous`, `attested` or `before`.
     reason: String,
     text: String,
     /// What to do.
@@ -132,7 +135,7 @@ impl Commit {
     fn from_commit(commit: &Checked, outcome: &Outcome) -> Self {
         let (session, verdict) = match commit.standing {
             Standing::Session(session, verdict) => (Some(session), Some(verdict)),
-            Standing::Claimed(session) => (Some(session), None),
+            Standing::Claimed(session) | Standing::Attested(session) => (Some(session), None),
             _ => (None, None),
         };
         let finding = |finding: &Finding| FindingJson {

@@ -140,6 +140,7 @@ fn summary(outcome: &Outcome) -> String {
         (count.sessions, "by sessions"),
         (count.people, "by people"),
         (count.claimed, "adopted"),
+        (count.attested, "attested"),
         (count.ambiguous, "ambiguous"),
         unknown,
     ];
@@ -217,6 +218,9 @@ pub(super) fn what(finding: &Finding, against: Against) -> String {
             format!("its trailer `{}` is not an id", ui::one_line(value, 60))
         }
         Finding::Ambiguous(sessions) => format!("one of {sessions} sessions made it"),
+        Finding::Attested => {
+            "its committer was not observed, and only a platform names it".to_owned()
+        }
         Finding::Before => "it is older than Siglum in this repository".to_owned(),
     }
 }
@@ -242,6 +246,11 @@ pub(super) fn remedy(finding: &Finding, commit: &Checked) -> String {
         Finding::Nowhere(_) => format!("check where it was recorded, or pass {allow}"),
         Finding::Malformed(_) => format!("reword the message, or pass {allow}"),
         Finding::Ambiguous(_) => format!("run `siglum adopt {id} SESSION` to choose one"),
+        Finding::Attested => {
+            format!(
+                "run `siglum adopt {id} SESSION` to confirm it, or do not pass `--deny attested`"
+            )
+        }
         Finding::Before => format!("run `siglum adopt {id} SESSION` if you know its session"),
     }
 }

@@ -23,7 +23,8 @@ const SESSION: Duration = Duration::from_hours(24);
 
 /// Create a token and print it, once
 ///
-/// A launcher token creates, reads and ends sessions; a session token (`--session`) acts for that session only; a
+/// A launcher token creates, reads and ends sessions, and with `--attests` also attests commits of sessions that no hook
+/// observed, for a platform that you trust; a session token (`--session`) acts for that session only; a
 /// telemetry token (`--telemetry`) submits telemetry and does nothing else; a read token (`--read`) reads who made which
 /// commit and does nothing else. Only a digest of the token is stored.
 #[derive(clap::Args)]
@@ -33,7 +34,10 @@ Examples:
     siglum token create --name ci --expires 30d
 
   Create a token for a pipeline that runs `siglum check`
-    siglum token create --name ci-check --read")]
+    siglum token create --name ci-check --read
+
+  Create a token for a platform that commits by itself
+    siglum token create --name forge-bot --attests")]
 pub struct Args {
     /// Name of the token
     #[arg(long, value_parser = super::name)]
@@ -51,6 +55,9 @@ pub struct Args {
     /// Create a read token, for `siglum check`, `why` and `log` in pipelines and on laptops that send nothing
     #[arg(long, conflicts_with_all = ["session", "telemetry"])]
     read: bool,
+    /// Create a launcher token that may also attest commits: only for a platform whose word you trust
+    #[arg(long, conflicts_with_all = ["session", "telemetry", "read"])]
+    attests: bool,
     /// Transfer this ledger, which sends here, to the new token, if the token that registered it is lost
     #[arg(long, value_name = "LEDGER", conflicts_with_all = ["session", "telemetry", "read"])]
     for_ledger: Vec<LedgerId>,
@@ -83,10 +90,11 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Some(text) => Scope::Session(find::session(ledger.as_mut(), text)?),
         None if args.telemetry => Scope::Telemetry,
         None if args.read => Scope::Read,
+        None if args.attests => Scope::Attester,
         None => Scope::Launcher,
     };
     let default = match scope {
-        Scope::Launcher | Scope::Read => Expiry::After(LAUNCHER),
+        Scope::Launcher | Scope::Attester | Scope::Read => Expiry::After(LAUNCHER),
         Scope::Session(_) => Expiry::After(SESSION),
         Scope::Telemetry => Expiry::Never,
     };
@@ -111,6 +119,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let what = match scope {
         Scope::Launcher => "for launchers".to_owned(),
+        Scope::Attester => "for launchers that attest commits".to_owned(),
         Scope::Telemetry => "for telemetry".to_owned(),
         Scope::Read => "for reading".to_owned(),
         Scope::Session(session) => format!("for session {}", session.short()),

@@ -86,7 +86,7 @@ struct Party {
 #[derive(Serialize, schemars::JsonSchema)]
 struct Sign {
     session: Option<String>,
-    /// `observed`, `derived`, `inferred` or `claimed`.
+    /// `observed`, `derived`, `inferred`, `claimed` or `attested`.
     basis: String,
     /// Whether it counted for the answer.
     counted: bool,

@@ -168,11 +168,11 @@ pub(super) fn made_by(ui: &Ui, why: &Why, committer: Committer) -> String {
 fn committed_by(ui: &Ui, why: &Why) -> Result<(), CommandError> {
     let judgement = &why.judgement;
     let who = made_by(ui, why, judgement.committer);
-    ui.line(format!(
-        "{}  {who}  [{}]",
-        heading(ui, "Committer"),
-        verdict(ui, judgement.verdict)
-    ))?;
+    let sure = match judgement.is_attested() {
+        true => ui.paint(Style::Time, "attested"),
+        false => verdict(ui, judgement.verdict),
+    };
+    ui.line(format!("{}  {who}  [{sure}]", heading(ui, "Committer")))?;
     for evidence in &judgement.evidence {
         let (_, committer) = committer(&why.judgement);
         let of = evidence

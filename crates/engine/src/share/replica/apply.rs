@@ -197,7 +197,8 @@ impl Taking<'_> {
         !concerned.is_empty() && concerned.iter().all(|s| family.contains(s))
     }
 
-    /// Leaves out a document of a session's token that would change what is others'.
+    /// Leaves out a document that is not the sender's to say, such as one of a session's token that would change what is
+    /// others'.
     pub(super) fn leave_out(&mut self, name: &DocumentName, rule: &str) {
         self.changes.set_aside.push(SetAside {
             document: name.to_string(),
@@ -450,6 +451,10 @@ impl Taking<'_> {
         }
         if let Statement::Launched { launch, .. } = &document.statement {
             word(&name, "program", &launch.program)?;
+        }
+        if document.statement.stays_here() {
+            self.leave_out(&name, "a ledger takes attestations from platforms alone");
+            return Ok(());
         }
         let is_of_commit = matches!(
             document.statement,

@@ -12,6 +12,8 @@
 //! after that goes as a whole.
 
 mod apply;
+#[cfg(test)]
+mod attested;
 mod changes;
 mod clean;
 mod documents;

@@ -261,14 +261,16 @@ impl Leaving<'_> {
         }
     }
 
-    /// Whether a statement may leave: all that it names must.
+    /// Whether a statement may leave: all that it names must, and what is of this ledger alone never does.
     fn has_statement(
         self,
         tx: &mut dyn Transaction,
         statement: &Statement,
     ) -> Result<bool, LedgerError> {
         match self {
-            Self::Sessions(named) => Ok(statement.sessions().all(|s| named.contains(&s))),
+            Self::Sessions(named) => {
+                Ok(!statement.stays_here() && statement.sessions().all(|s| named.contains(&s)))
+            }
             Self::Scope(guard) => guard.has_statement(tx, statement),
         }
     }
