@@ -203,15 +203,19 @@ pub fn recorded(
     answer(tx, (repository, repository), record.as_ref(), facts, &files).map(Some)
 }
 
-/// Answers for a commit from what the ledger has alone, in whichever repository: what says most, where several have it.
+/// Answers for a commit from what the ledger has alone, in whichever repository, or of `within` only: what says most,
+/// where several have it.
 ///
 /// # Errors
 /// Those of the ledger.
 pub fn recorded_anywhere(
     tx: &mut dyn Transaction,
     commit: &Oid,
+    within: Option<&[RepositoryId]>,
 ) -> Result<Option<Why>, LedgerError> {
-    let Some(record) = elsewhere::known_elsewhere(tx, None, commit)? else {
+    let mut records = tx.commits_named(commit)?;
+    records.retain(|r| within.is_none_or(|ids| ids.contains(&r.repository)));
+    let Some(record) = elsewhere::most_telling(records, None) else {
         return Ok(None);
     };
     let place = record.repository;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::evidence::{Basis, Committer, Verdict};
 use siglum_domain::link::Link;
 use siglum_domain::{
@@ -340,6 +340,7 @@ fn token(stage: &mut Stage, n: u128, session: SessionId, until: Option<Timestamp
         id: TokenId::from_uuid(Uuid::from_u128(n)),
         digest: format!("{n:064x}"),
         scope: Scope::Session(session),
+        limits: Limits::default(),
         name: "one".to_owned(),
         by: BY.to_owned(),
         created_at: at(0),

@@ -3,7 +3,6 @@
 use siglum_domain::{RepositoryId, SessionId};
 use siglum_engine::Here;
 use siglum_engine::driven::{remote, turn};
-use siglum_engine::identity::repositories;
 use siglum_ledger::{
     CheckpointRecord, LedgerError, RepositoryRecord, SessionFilter, SessionListing, SessionRecord,
     Summary, Transaction,
@@ -65,15 +64,6 @@ fn repository(
     }
     let known = tx.repositories()?;
     Ok(known.into_iter().find(|r| r.id == id))
-}
-
-/// The repositories that a request names, by their name, id or remote, with their clones; none where nobody knows the name.
-pub(super) fn repositories_named(
-    tx: &mut dyn Transaction,
-    name: &str,
-) -> Result<Vec<RepositoryId>, LedgerError> {
-    let named = repositories::named(tx, name)?;
-    repositories::clones(tx, &named)
 }
 
 /// Sessions with what is attached to them.
