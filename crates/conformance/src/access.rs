@@ -1,6 +1,6 @@
 //! Credentials: kept by their digest, and worth nothing once somebody said so.
 
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Right, Scope};
 use siglum_domain::{LedgerId, TokenId};
 use siglum_ledger::TokenRecord;
 
@@ -52,14 +52,26 @@ fn stored(shelf: &dyn Shelf) -> Outcome {
         scope: Scope::Read,
         ..token(7)
     };
+    let narrow = TokenRecord {
+        limits: Limits::new([Right::Drive, Right::Read], ["host/o/r".to_owned()])
+            .map_err(|error| Wrong(error.to_string()))?,
+        ..token(8)
+    };
     put(
         &mut desk,
-        &[whole.clone(), token(2), limited.clone(), reading.clone()],
+        &[
+            whole.clone(),
+            token(2),
+            limited.clone(),
+            reading.clone(),
+            narrow.clone(),
+        ],
     )?;
     let mut later = Desk::open(shelf)?;
     same!(find_token(&mut later, 1)?, whole, "a token with all fields");
     same!(find_token(&mut later, 6)?, limited, "a token for telemetry");
     same!(find_token(&mut later, 7)?, reading, "a token for reading");
+    same!(find_token(&mut later, 8)?, narrow, "a token with limits");
     same!(
         find_token(&mut later, 2)?,
         token(2),

@@ -1,6 +1,6 @@
 //! Rows to try a store with.
 
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::commit::{Change, CommitFacts};
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, RULES, Verdict};
 use siglum_domain::intake::{AgentVariable, Place, Scene};
@@ -401,6 +401,7 @@ pub(super) fn token(n: u128) -> TokenRecord {
         id: token_id(n),
         digest: format!("digest {n}"),
         scope: Scope::Launcher,
+        limits: Limits::default(),
         name: format!("token — {n}"),
         by: "Ann".to_owned(),
         created_at: at(i64::try_from(n).unwrap_or(0)),

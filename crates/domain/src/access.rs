@@ -3,7 +3,11 @@
 //! A token is shown once, to whoever makes it. What is kept of it is its digest: its text holds 256 bits of
 //! randomness, so that nothing can be told from that.
 
+mod limits;
+
 use std::fmt;
+
+pub use limits::{Limits, LimitsError, Right};
 
 use crate::digest::Hasher;
 use crate::{SessionId, Tenant};
@@ -47,21 +51,35 @@ impl Scope {
         session.map_or(Self::Launcher, Self::Session)
     }
 
-    /// The scope as it is stored: what its session does not tell has a word. One that this program does not know
-    /// is the least that there is.
+    /// The scope and the limits as they are stored: what its session does not tell is in words. A text that this program
+    /// does not know is the least that there is.
     #[must_use]
-    pub fn stored(session: Option<SessionId>, limit: Option<&str>) -> Self {
-        match limit {
-            None => Self::for_session(session),
+    pub fn stored(session: Option<SessionId>, limit: Option<&str>) -> (Self, Limits) {
+        let mut words = limit.into_iter().flat_map(str::split_whitespace).peekable();
+        let scope = match words.peek().copied() {
             Some("attester") => Self::Attester,
             Some("read") => Self::Read,
-            Some(_) => Self::Telemetry,
+            Some("telemetry") => Self::Telemetry,
+            _ => Self::for_session(session),
+        };
+        words.next_if(|word| scope.word() == Some(*word));
+        match Limits::from_words(words) {
+            Some(limits) if limit.is_none_or(|text| !text.is_empty()) => (scope, limits),
+            _ => (Self::Telemetry, Limits::default()),
         }
     }
 
-    /// The word for [`Scope::stored`].
+    /// The text for [`Scope::stored`]; none where its session tells all. Programs that know no limits read one as the
+    /// least that there is.
     #[must_use]
-    pub const fn limit(self) -> Option<&'static str> {
+    pub fn limit(self, limits: &Limits) -> Option<String> {
+        let mut words: Vec<String> = self.word().map(str::to_owned).into_iter().collect();
+        words.extend(limits.words());
+        (!words.is_empty()).then(|| words.join(" "))
+    }
+
+    /// What stands for it where it is stored, beside its session.
+    const fn word(self) -> Option<&'static str> {
         match self {
             Self::Launcher | Self::Session(_) => None,
             Self::Attester | Self::Telemetry | Self::Read => Some(self.as_str()),
@@ -184,6 +202,13 @@ mod tests {
     #[test]
     fn what_a_scope_is_comes_back_as_it_was_stored() {
         let session = |n| SessionId::from_uuid(uuid::Uuid::from_u128(n));
+        let repositories = || ["github.com/o/r", "rep_1"].map(str::to_owned);
+        let all_limits = [
+            Limits::default(),
+            Limits::new([Right::Read, Right::Sync], []).unwrap(),
+            Limits::new([], repositories()).unwrap(),
+            Limits::new(Right::ALL, repositories()).unwrap(),
+        ];
         for scope in [
             Scope::Launcher,
             Scope::Attester,
@@ -191,9 +216,33 @@ mod tests {
             Scope::Telemetry,
             Scope::Read,
         ] {
-            assert_eq!(Scope::stored(scope.session(), scope.limit()), scope);
+            for limits in &all_limits {
+                let stored = Scope::stored(scope.session(), scope.limit(limits).as_deref());
+                assert_eq!(stored, (scope, limits.clone()));
+            }
         }
-        assert_eq!(Scope::stored(None, Some("newer")), Scope::Telemetry);
+        assert_eq!(Scope::Launcher.limit(&Limits::default()), None);
+        assert_eq!(
+            Scope::Read.limit(&Limits::default()).as_deref(),
+            Some("read")
+        );
+        let text = Scope::Launcher.limit(&all_limits[3]);
+        assert_eq!(
+            text.as_deref(),
+            Some("may=sync,read,run,drive,admin in=github.com/o/r in=rep_1")
+        );
+        let least = (Scope::Telemetry, Limits::default());
+        for newer in [
+            "newer",
+            "may=read newer",
+            "may=newer",
+            "read newer",
+            "may=",
+            "",
+        ] {
+            let stored = Scope::stored(Some(session(1)), Some(newer));
+            assert_eq!(stored, least, "{newer}");
+        }
         let allowed = |scope: Scope| [scope.allows(session(1)), scope.allows(session(2))];
         assert_eq!(allowed(Scope::Launcher), [true, true]);
         assert_eq!(allowed(Scope::Attester), [true, true]);

@@ -3,12 +3,14 @@
 //! What begins with `ses_` and goes on with 32 hexadecimal digits is the id of a session. Everything else is what the
 //! outside world calls the conversation; where several agents have one of that name, the agent must be said.
 
-use siglum_domain::{AgentName, ConversationId, NativeId, SessionId, Tenant};
+use siglum_domain::{AgentName, ConversationId, NativeId, SessionId};
 use siglum_engine::driven::turn::TurnError;
 use siglum_ledger::{LedgerError, SessionRecord, Transaction, read};
 
 use crate::app::App;
+use crate::caller::Caller;
 use crate::problem::Problem;
+use crate::reach::is_within;
 
 /// What stands in a path in place of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,17 +30,27 @@ impl Address {
     }
 }
 
-/// The session of an address, if it is there.
+/// The session of an address, if it is there and the caller sees it.
 pub(crate) async fn known(
     app: &App,
-    tenant: &Tenant,
+    caller: &Caller,
     address: Address,
     agent: Option<AgentName>,
 ) -> Result<Option<SessionRecord>, Problem> {
-    let found = app.ledgers().read(tenant, move |_, ledger| {
-        read(ledger, |tx| match &address {
-            Address::Session(id) => Ok(tx.session(*id)?.into_iter().collect()),
-            Address::Conversation(name) => called(tx, name, agent.as_ref()),
+    let limits = caller.limits_on_sessions();
+    let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
+        read(ledger, |tx| {
+            let found: Vec<SessionRecord> = match &address {
+                Address::Session(id) => tx.session(*id)?.into_iter().collect(),
+                Address::Conversation(name) => called(tx, name, agent.as_ref())?,
+            };
+            let mut seen = Vec::new();
+            for record in found {
+                if is_within(tx, &limits, record.id)? {
+                    seen.push(record);
+                }
+            }
+            Ok(seen)
         })
     });
     let mut found: Vec<SessionRecord> = found.await??;

@@ -2,13 +2,14 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use serde_json::json;
-use siglum_domain::access::{Scope, Secret};
+use siglum_domain::access::{Right, Scope, Secret};
 use siglum_domain::audit::Action;
 use siglum_domain::{SessionId, Tenant};
+use siglum_engine::driven::turn::TurnError;
 use siglum_engine::identity::access::{self, AccessError};
 use siglum_engine::identity::audit::{self, Entry};
 use tracing::Instrument as _;
@@ -18,13 +19,18 @@ use crate::caller::Caller;
 use crate::connection::{Connection, Peer};
 use crate::ledgers::Unavailable;
 use crate::problem::Problem;
+use crate::query::SESSION_RULE;
+use crate::reach;
 use crate::request_log::RequestLog;
+use crate::rights::{Needs, Reach};
 use crate::shares::Slot;
 
 /// The word of the audit for a request that the token does not allow.
 const FORBIDDEN: &str = "request.refused";
 /// What is said to a token for reading that asks for anything else.
 const ONLY_READS: &str = "this token can only read who made commits";
+/// What is said to a token that is limited to repositories where an operation knows none.
+const NOT_BY_REPOSITORY: &str = "this requires a token that is not limited to repositories";
 
 impl Caller {
     /// A launcher may act for each session of its tenant, a session for itself alone.
@@ -37,6 +43,15 @@ impl Caller {
             self,
             "a session token acts for its session only",
         ))
+    }
+
+    /// Whether a session works in one of the repositories that the token is limited to, if it is.
+    pub(crate) async fn reaches(&self, app: &App, session: SessionId) -> Result<bool, Problem> {
+        let limits = self.limits().clone();
+        let reached = app.ledgers().read(&self.tenant, move |_, ledger| {
+            reach::reaches(ledger, &limits, session)
+        });
+        Ok(reached.await??)
     }
 
     /// Writes a refusal into the audit, if the reason is what the caller may not do.
@@ -56,7 +71,9 @@ impl FromRequestParts<App> for Caller {
         let caller = come(parts, app).await?;
         app.rates().request(&caller)?;
         match caller.credential().scope {
-            Scope::Launcher | Scope::Attester | Scope::Session(_) => Ok(caller),
+            Scope::Launcher | Scope::Attester | Scope::Session(_) => {
+                within_limits(parts, app, caller).await
+            }
             Scope::Telemetry => Err(forbidden(
                 app,
                 &caller,
@@ -80,7 +97,7 @@ impl FromRequestParts<App> for Sender {
         app.rates().export(&caller)?;
         match caller.credential().scope {
             Scope::Launcher | Scope::Attester | Scope::Session(_) | Scope::Telemetry => {
-                Ok(Self(caller))
+                within_limits(parts, app, caller).await.map(Self)
             }
             Scope::Read => Err(forbidden(app, &caller, ONLY_READS)),
         }
@@ -98,7 +115,9 @@ impl FromRequestParts<App> for Reader {
         let caller = come(parts, app).await?;
         app.rates().request(&caller)?;
         match caller.credential().scope {
-            Scope::Launcher | Scope::Attester | Scope::Read => Ok(Self(caller)),
+            Scope::Launcher | Scope::Attester | Scope::Read => {
+                within_limits(parts, app, caller).await.map(Self)
+            }
             Scope::Session(_) | Scope::Telemetry => Err(forbidden(
                 app,
                 &caller,
@@ -106,6 +125,49 @@ impl FromRequestParts<App> for Reader {
             )),
         }
     }
+}
+
+/// The caller, if the limits of the token allow what is asked. A session that works in none of its repositories is not
+/// there for it.
+async fn within_limits(parts: &mut Parts, app: &App, caller: Caller) -> Result<Caller, Problem> {
+    let limits = caller.limits();
+    if limits.is_none() {
+        return Ok(caller);
+    }
+    let needs = parts.extensions.get::<Needs>().copied();
+    let allowed = needs.filter(|needs| limits.allows(needs.right));
+    let Some(Needs { right, reach }) = allowed else {
+        let rule = needs.map_or_else(
+            || "this requires a token without limits".to_owned(),
+            |needs| format!("this requires the right `{}`", needs.right.as_str()),
+        );
+        return Err(forbidden(app, &caller, &rule));
+    };
+    if limits.repositories().is_empty() {
+        return Ok(caller);
+    }
+    match (reach, caller.own()) {
+        (Reach::Own, _) | (Reach::Session, Some(_)) => Ok(caller),
+        // There it speaks of its own session, but an agent is held in no repository.
+        (Reach::Tenant, Some(_)) if right != Right::Run => Ok(caller),
+        (Reach::Tenant, _) => Err(forbidden(app, &caller, NOT_BY_REPOSITORY)),
+        (Reach::Session, None) => {
+            let session = session_of_path(parts, app).await?;
+            match caller.reaches(app, session).await? {
+                true => Ok(caller),
+                false => Err(TurnError::NoSession(session).into()),
+            }
+        }
+    }
+}
+
+async fn session_of_path(parts: &mut Parts, app: &App) -> Result<SessionId, Problem> {
+    let params = RawPathParams::from_request_parts(parts, app).await.ok();
+    let session = params.and_then(|params| {
+        let (_, text) = params.iter().find(|(name, _)| *name == "session")?;
+        text.parse().ok()
+    });
+    session.ok_or_else(|| Problem::invalid("session", SESSION_RULE))
 }
 
 /// Refuses what a token does not allow, and writes that into the audit.

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use siglum_domain::access::Limits;
 use siglum_domain::{SessionId, Tenant};
 use siglum_engine::identity::access::Caller as Known;
 use siglum_engine::identity::audit;
@@ -31,6 +32,19 @@ impl Caller {
     /// The credential, as the engine knows it.
     pub(crate) const fn credential(&self) -> &Known {
         &self.known
+    }
+
+    /// What its token may not although its scope would allow it.
+    pub(crate) const fn limits(&self) -> &Limits {
+        &self.known.limits
+    }
+
+    /// The same for sessions that are found: a session sees itself, wherever it works.
+    pub(crate) fn limits_on_sessions(&self) -> Limits {
+        match self.own() {
+            Some(_) => Limits::default(),
+            None => self.known.limits.clone(),
+        }
     }
 
     /// What tells callers apart for limits.

@@ -2,12 +2,14 @@
 
 use axum::http::header;
 use axum::response::IntoResponse;
+use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::path::Operation;
 use utoipa::openapi::schema::{
     AdditionalProperties, Discriminator, Object, ObjectBuilder, Schema, Type,
 };
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{OpenApi, Ref, RefOr};
+use utoipa::openapi::{OpenApi, Paths, Ref, RefOr};
 use utoipa::{Modify, OpenApi as _};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -16,6 +18,7 @@ use crate::app::App;
 use crate::problem::ProblemBody;
 use crate::problem_responses::{AGENT_PROBLEMS, PROBLEMS, Problems, named, response};
 use crate::request_id;
+use crate::rights::{Reach, needs};
 use crate::routes::*;
 use crate::wire::{LabelInput, RunEvent};
 
@@ -222,16 +225,8 @@ fn add_request_ids(document: &mut OpenApi) {
     let name = "RequestId".to_owned();
     components.headers.insert(name, RefOr::T(header));
     let mut responses: Vec<_> = components.responses.values_mut().collect();
-    for item in document.paths.paths.values_mut() {
-        let operations = [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.delete,
-        ];
-        for operation in operations.into_iter().flatten() {
-            responses.extend(operation.responses.responses.values_mut());
-        }
+    for operation in operations(&mut document.paths) {
+        responses.extend(operation.responses.responses.values_mut());
     }
     for response in responses {
         // Those that refer to a component have its headers.
@@ -242,6 +237,37 @@ fn add_request_ids(document: &mut OpenApi) {
         }
     }
 }
+
+fn operations(paths: &mut Paths) -> impl Iterator<Item = &mut Operation> {
+    paths.paths.values_mut().flat_map(|item| {
+        let all = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.delete,
+        ];
+        all.into_iter().flatten()
+    })
+}
+
+/// Says of every operation what it needs of a token with limits.
+fn add_rights(document: &mut OpenApi) {
+    for operation in operations(&mut document.paths) {
+        let id = operation.operation_id.as_deref();
+        if let Some(needs) = id.and_then(needs) {
+            let access = serde_json::json!({
+                "right": needs.right.as_str(),
+                "by_repository": needs.reach != Reach::Tenant,
+            });
+            let access = Extensions::from_iter([(ACCESS, access)]);
+            operation.extensions = Some(access);
+        }
+    }
+}
+
+/// What the document calls the right that an operation needs, and whether tokens that are limited to repositories may call
+/// it.
+const ACCESS: &str = "x-siglum-access";
 
 /// The bodies, and parts of them, that are one of several.
 const ARMED: &[&str] = &["ContextMessage", "TurnEvent", "EndSession"];
@@ -257,6 +283,7 @@ pub fn document() -> String {
     close_arms(&mut document);
     name_arms(&mut document);
     add_request_ids(&mut document);
+    add_rights(&mut document);
     let mut text = document.to_pretty_json().unwrap_or_default();
     text.push('\n');
     text.replace(r"\\p{C}", UNSEEN)
@@ -519,6 +546,30 @@ mod tests {
         }
         let schema = &components["headers"]["RequestId"]["schema"];
         assert_eq!(schema["maxLength"], request_id::LENGTH_MOST);
+    }
+
+    /// Each operation that needs a token has one row, and what reads is what changes nothing.
+    #[test]
+    fn every_operation_needs_a_right() {
+        let document: serde_json::Value = serde_json::from_str(&document()).unwrap();
+        // These have a body because their questions are long.
+        let asks = ["assembleContext", "explainCommits"];
+        let mut known = std::collections::BTreeSet::new();
+        for methods in document["paths"].as_object().unwrap().values() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let id = operation["operationId"].as_str().unwrap();
+                let Some(right) = operation[ACCESS]["right"].as_str() else {
+                    assert!(operation["security"].is_null(), "{id} needs a row");
+                    continue;
+                };
+                let reads = method == "get" || asks.contains(&id);
+                assert!(right == "admin" || (right == "read") == reads, "{id}");
+                known.insert(id.to_owned());
+            }
+        }
+        let rows = crate::rights::TABLE.iter().map(|(id, ..)| (*id).to_owned());
+        assert_eq!(rows.clone().count(), known.len());
+        assert_eq!(rows.collect::<std::collections::BTreeSet<_>>(), known);
     }
 
     /// Each route says who may call it, but for those that anybody may.

@@ -15,6 +15,7 @@ use utoipa::openapi::{OpenApi, RefOr};
 use crate::app::App;
 use crate::body::{parse, whole};
 use crate::problem::Problem;
+use crate::rights::{Needs, needs};
 use crate::unknown_name::unknown;
 
 /// What probes and exporters of other programs call, with parameters of their own.
@@ -34,6 +35,8 @@ pub(crate) struct Takes {
     /// Its parameters; absent where it is left to its own rules.
     parameters: Option<Vec<String>>,
     has_body: bool,
+    /// What it asks of tokens with limits.
+    needs: Option<Needs>,
 }
 
 /// The same for each operation, by method and path.
@@ -48,6 +51,7 @@ pub(crate) fn operations(document: &OpenApi) -> Operations {
             let takes = Takes {
                 parameters: own.then(|| query_names(operation)),
                 has_body: operation.request_body.is_some(),
+                needs: operation.operation_id.as_deref().and_then(needs),
             };
             known.insert((method, path.clone()), takes);
         }
@@ -77,10 +81,11 @@ fn query_names(operation: &Operation) -> Vec<String> {
     .collect()
 }
 
-/// Refuses a request with a parameter that its route does not have, or with a body where its route takes none.
+/// Refuses a request with a parameter that its route does not have, or with a body where its route takes none, and says
+/// to whoever lets its caller in what it needs.
 pub(crate) async fn known_names(
     State((app, known)): State<(App, Arc<Operations>)>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let route = request.extensions().get::<MatchedPath>();
@@ -88,6 +93,9 @@ pub(crate) async fn known_names(
     let Some(takes) = key.and_then(|key| known.get(&key)) else {
         return next.run(request).await;
     };
+    if let Some(needs) = takes.needs {
+        request.extensions_mut().insert(needs);
+    }
     if let Some(problem) = unknown_parameter(takes, &request) {
         return problem.into_response();
     }

@@ -1,6 +1,6 @@
 //! Verbs of credentials: who may call the gateway, and until when.
 
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::{LedgerId, SessionId, Timestamp, TokenId};
 
 use crate::LedgerError;
@@ -15,6 +15,8 @@ pub struct TokenRecord {
     /// The digest of its text.
     pub digest: String,
     pub scope: Scope,
+    /// What it may not although its scope would allow it.
+    pub limits: Limits,
     pub name: String,
     /// Who made it.
     pub by: String,

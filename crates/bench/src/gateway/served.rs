@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
-use siglum_domain::access::{Scope, Secret};
+use siglum_domain::access::{Limits, Scope, Secret};
 use siglum_domain::{Tenant, TokenId, TokenName};
 use siglum_engine::identity::access::{self, NewToken};
 use siglum_ledger::{Ledger, PostgresLedger, PostgresSettings};
@@ -86,6 +86,7 @@ impl Place {
             id: TokenId::mint(&Ids),
             digest: secret.digest(),
             scope: Scope::Launcher,
+            limits: Limits::default(),
             name: TokenName::new("bench")?,
             by: "bench".to_owned(),
             expires_at: None,

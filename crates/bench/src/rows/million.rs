@@ -299,7 +299,7 @@ fn lists<'a>(questions: &mut Questions<'a>, sample: &'a Sample) -> Fallible<()> 
 fn singles<'a>(questions: &mut Questions<'a>, sample: &'a Sample) -> Fallible<()> {
     questions.add("why of a commit", move |ledger, n| {
         let (repository, commit) = &sample.commits[n % sample.commits.len()];
-        let found = read(ledger, |tx| why::recorded(tx, *repository, commit))?;
+        let found = read(ledger, |tx| why::recorded(tx, *repository, commit, None))?;
         found.map(drop).ok_or_else(|| "a commit is missing".into())
     });
     questions.add("a session with its events", move |ledger, n| {

@@ -8,8 +8,9 @@ pub mod rotate;
 use std::time::Duration;
 
 use serde::Serialize;
-use siglum_domain::access::Secret;
-use siglum_domain::{Timestamp, TokenName};
+use siglum_domain::access::{Limits, Right, Secret};
+use siglum_domain::{RepositoryId, Timestamp, TokenName};
+use siglum_engine::identity::repositories::remote_of;
 use siglum_ledger::TokenRecord;
 
 use crate::cx::Cx;
@@ -77,6 +78,38 @@ fn name(text: &str) -> Result<TokenName, String> {
     TokenName::new(text).map_err(|e| e.rule.to_owned())
 }
 
+/// Reads a right; for clap.
+fn right(word: &str) -> Result<Right, String> {
+    let words = Right::ALL.map(Right::as_str).join("`, `");
+    Right::parse(word).ok_or_else(|| format!("expected one of `{words}`"))
+}
+
+/// Reads the repository that a token is limited to, by its id or its remote; for clap.
+fn repository(text: &str) -> Result<String, String> {
+    if text.parse::<RepositoryId>().is_ok() {
+        return Ok(text.to_owned());
+    }
+    // A path says something on one machine only.
+    let remote = remote_of(text).filter(|name| !name.starts_with('/'));
+    remote.ok_or_else(|| {
+        "expected the remote of a repository, such as `github.com/owner/name`, or its id".to_owned()
+    })
+}
+
+/// The limits of a token, in words that follow its scope; empty where it has none.
+fn limits(limits: &Limits) -> String {
+    let mut words = String::new();
+    let rights: Vec<&str> = limits.rights().map(Right::as_str).collect();
+    if !rights.is_empty() {
+        words.push_str(&format!(", only {}", rights.join(" and ")));
+    }
+    let repositories: Vec<&str> = limits.repositories().iter().map(String::as_str).collect();
+    if !repositories.is_empty() {
+        words.push_str(&format!(", only in {}", repositories.join(" and ")));
+    }
+    words
+}
+
 /// A token as answers show it: all but its secret.
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct TokenJson {
@@ -85,6 +118,11 @@ pub struct TokenJson {
     /// `launcher`, which creates, reads and ends sessions, `attester`, which also attests commits, `session`, which acts
     /// for one, `telemetry`, which hands over telemetry, or `read`, which reads who made which commit.
     scope: String,
+    /// The rights that it is limited to: `sync`, `read`, `run`, `drive`, `admin`. Absent where it may everything that its
+    /// scope allows.
+    may: Option<Vec<String>>,
+    /// The repositories that it is limited to, by remote or id. Absent where it is limited to none.
+    repositories: Option<Vec<String>>,
     session: Option<String>,
     /// `active`, `replaced` (it still holds for a while), `expired` or `revoked`.
     state: String,
@@ -100,10 +138,14 @@ pub struct TokenJson {
 impl TokenJson {
     fn from_record(token: &TokenRecord, now: Timestamp) -> Self {
         let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+        let any = |words: Vec<String>| (!words.is_empty()).then_some(words);
+        let rights = token.limits.rights().map(|right| right.as_str().to_owned());
         Self {
             id: token.id.to_string(),
             name: token.name.clone(),
             scope: token.scope.as_str().to_owned(),
+            may: any(rights.collect()),
+            repositories: any(token.limits.repositories().iter().cloned().collect()),
             session: token.scope.session().map(|s| s.to_string()),
             state: state(token, now).to_owned(),
             by: token.by.clone(),
@@ -146,6 +188,36 @@ fn reveal(cx: &Cx, secret: &Secret, message: &str) -> Result<(), CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repository_is_a_remote_or_an_id() {
+        for text in [
+            "github.com/acme/shop",
+            "https://github.com/acme/shop.git",
+            "git@github.com:acme/shop.git",
+        ] {
+            assert_eq!(repository(text).as_deref(), Ok("github.com/acme/shop"));
+        }
+        let id = "rep_019ad0000000700080000000000000ff";
+        assert_eq!(repository(id).as_deref(), Ok(id));
+        for text in ["", "shop", "/srv/shop", "a b/c", "rep_1"] {
+            assert!(repository(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_follow_the_scope_in_words() {
+        let of = |rights: &[Right], repositories: &[&str]| {
+            let repositories = repositories.iter().map(|name| (*name).to_owned());
+            limits(&Limits::new(rights.iter().copied(), repositories).unwrap())
+        };
+        assert_eq!(of(&[], &[]), "");
+        assert_eq!(
+            of(&[Right::Drive, Right::Read], &["h/o/r"]),
+            ", only read and drive, only in h/o/r"
+        );
+        assert!(right("write").unwrap_err().contains("`sync`, `read`"));
+    }
 
     #[test]
     fn a_token_ends_after_a_while_or_never() {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use siglum_agents::{Export, SettingsFile, TELEMETRY, TelemetrySpec, find};
-use siglum_domain::access::{Scope, Secret};
+use siglum_domain::access::{Limits, Scope, Secret};
 use siglum_domain::{TokenId, TokenName};
 use siglum_egress::{Address, Plain};
 use siglum_engine::identity::access::{self, AccessError, NewToken};
@@ -162,6 +162,7 @@ impl Setup {
                 id: *id,
                 digest: secret.digest(),
                 scope: Scope::Telemetry,
+                limits: Limits::default(),
                 name: TokenName::new("telemetry").expect("because it keeps to the grammar"),
                 by: cx.person(),
                 expires_at: None,

@@ -131,7 +131,7 @@ pub struct NamedSession {
     pub forgotten_whole: bool,
 }
 
-/// What is known of these commits and checkpoints, in any repository.
+/// What is known of these commits and checkpoints, in any repository, or in those of `within` only.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -140,10 +140,13 @@ pub fn answers(
     tx: &mut dyn Transaction,
     commits: &[Oid],
     checkpoints: &[CheckpointId],
+    within: Option<&[RepositoryId]>,
 ) -> Result<CommitAnswers, LedgerError> {
     let mut response = CommitAnswers::default();
     for id in checkpoints.iter().copied().collect::<BTreeSet<_>>() {
-        response.checkpoints.extend(named_checkpoint(tx, id)?);
+        response
+            .checkpoints
+            .extend(named_checkpoint(tx, id, within)?);
     }
     let mut bytes = 0;
     for commit in commits.iter().collect::<BTreeSet<_>>() {
@@ -151,7 +154,7 @@ pub fn answers(
             response.left_off.push(commit.clone());
             continue;
         }
-        let Some(why) = why::recorded_anywhere(tx, commit)? else {
+        let Some(why) = why::recorded_anywhere(tx, commit, within)? else {
             continue;
         };
         let mut answer = CommitAnswer::from_why(why);
@@ -167,10 +170,15 @@ pub fn answers(
 fn named_checkpoint(
     tx: &mut dyn Transaction,
     id: CheckpointId,
+    within: Option<&[RepositoryId]>,
 ) -> Result<Option<NamedCheckpoint>, LedgerError> {
     let Some(record) = tx.checkpoint(id)? else {
         return Ok(None);
     };
+    let is_outside = |ids: &[RepositoryId]| record.repository.is_none_or(|r| !ids.contains(&r));
+    if within.is_some_and(is_outside) {
+        return Ok(None);
+    }
     let known = tx.commits_of_checkpoint(id)?.into_iter();
     let mut commits: Vec<Oid> = known.map(|c| c.commit).take(NAMED_MOST).collect();
     if let Some(own) = record.commit

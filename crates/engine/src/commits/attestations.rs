@@ -77,27 +77,31 @@ fn read_attestation(
     }))
 }
 
-/// The same without what else the platforms say of the commit.
+/// The same without what else the platforms say of the commit, and of those that name a repository of `within` only.
 ///
 /// # Errors
 /// Those of the ledger.
 pub(crate) fn attestations_of(
     tx: &mut dyn Transaction,
     commit: &Oid,
+    within: Option<&[RepositoryId]>,
 ) -> Result<Vec<Attestation>, LedgerError> {
-    let standing = standing_attestations(tx, commit)?;
+    let mut standing = standing_attestations(tx, commit)?;
+    standing.retain(|s| within.is_none_or(|ids| ids.contains(&s.repository)));
     Ok(standing.into_iter().map(|s| s.attestation).collect())
 }
 
-/// The record of a commit as an answer shows it: with its attestations beside the evidence. It is not for storing.
+/// The record of a commit as an answer shows it: with its attestations beside the evidence, or those that name a
+/// repository of `within` only. It is not for storing.
 ///
 /// # Errors
 /// Those of the ledger.
 pub fn answered_record(
     tx: &mut dyn Transaction,
     record: CommitRecord,
+    within: Option<&[RepositoryId]>,
 ) -> Result<CommitRecord, LedgerError> {
-    let attestations = attestations_of(tx, &record.commit)?;
+    let attestations = attestations_of(tx, &record.commit, within)?;
     Ok(CommitRecord {
         judgement: join_attestations(record.judgement, &attestations),
         ..record

@@ -337,7 +337,7 @@ fn standing(
     commit: &RangeCommit,
     record: Option<&CommitRecord>,
 ) -> Result<Standing, LedgerError> {
-    let attestations = attestations_of(tx, &commit.commit)?;
+    let attestations = attestations_of(tx, &commit.commit, None)?;
     let judgement = match record {
         Some(record) => Some(record.judgement.clone()),
         None if attestations.is_empty() => None,

@@ -17,23 +17,28 @@ pub fn known_elsewhere(
     here: Option<RepositoryId>,
     commit: &Oid,
 ) -> Result<Option<CommitRecord>, LedgerError> {
-    let mut records = tx.commits_named(commit)?;
+    Ok(most_telling(tx.commits_named(commit)?, here))
+}
+
+/// Of the records of one commit the one that says most.
+pub(super) fn most_telling(
+    mut records: Vec<CommitRecord>,
+    here: Option<RepositoryId>,
+) -> Option<CommitRecord> {
     // Of what is equally sure, what was seen here comes first.
     records.sort_by_key(|r| {
         let rank = std::cmp::Reverse(r.judgement.verdict);
         (rank, here != Some(r.repository), r.at, r.repository)
     });
     let mut records = records.into_iter();
-    let Some(mut best) = records.next() else {
-        return Ok(None);
-    };
+    let mut best = records.next()?;
     let rank = best.judgement.verdict;
     for other in records.filter(|r| r.judgement.verdict == rank) {
         if other.judgement.committer != best.judgement.committer {
             contradict(&mut best, other);
         }
     }
-    Ok(Some(best))
+    Some(best)
 }
 
 /// The judgement of a record, and where it was recorded, if that is another clone.

@@ -131,6 +131,7 @@ pub fn why(
             found.record.as_ref(),
             stored_facts(&found.facts),
             &found.files,
+            None,
         )
     })?))
 }
@@ -189,7 +190,8 @@ pub(crate) fn find_commit(
     }))
 }
 
-/// Answers from what the ledger has alone, without git: for a commit that nothing is recorded of, nothing.
+/// Answers from what the ledger has alone, without git: for a commit that nothing is recorded of, nothing. Attestations
+/// that name a repository outside of `within` do not count.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -197,6 +199,7 @@ pub fn recorded(
     tx: &mut dyn Transaction,
     repository: RepositoryId,
     commit: &Oid,
+    within: Option<&[RepositoryId]>,
 ) -> Result<Option<Why>, LedgerError> {
     let record = tx.commit(repository, commit)?;
     let mut attested = standing_attestations(tx, commit)?;
@@ -208,20 +211,27 @@ pub fn recorded(
     let facts = record.as_ref().and_then(|r| r.facts.clone());
     let facts = facts.unwrap_or_else(|| bare(commit, record.as_ref(), attested.first()));
     let files = tx.authors(repository, commit)?.unwrap_or_default();
-    answer(tx, (repository, repository), record.as_ref(), facts, &files).map(Some)
+    let place = (repository, repository);
+    answer(tx, place, record.as_ref(), facts, &files, within).map(Some)
 }
 
-/// Answers for a commit from what the ledger has alone, in whichever repository: what says most, where several have it.
+/// Answers for a commit from what the ledger has alone, in whichever repository, or of `within` only: what says most,
+/// where several have it.
 ///
 /// # Errors
 /// Those of the ledger.
 pub fn recorded_anywhere(
     tx: &mut dyn Transaction,
     commit: &Oid,
+    within: Option<&[RepositoryId]>,
 ) -> Result<Option<Why>, LedgerError> {
-    let Some(record) = elsewhere::known_elsewhere(tx, None, commit)? else {
-        return match standing_attestations(tx, commit)?.first() {
-            Some(attested) => recorded(tx, attested.repository, commit),
+    let is_inside = |id: RepositoryId| within.is_none_or(|ids| ids.contains(&id));
+    let mut records = tx.commits_named(commit)?;
+    records.retain(|r| is_inside(r.repository));
+    let Some(record) = elsewhere::most_telling(records, None) else {
+        let mut attested = standing_attestations(tx, commit)?.into_iter();
+        return match attested.find(|a| is_inside(a.repository)) {
+            Some(attested) => recorded(tx, attested.repository, commit, within),
             None => Ok(None),
         };
     };
@@ -229,7 +239,7 @@ pub fn recorded_anywhere(
     let facts = record.facts.clone();
     let facts = facts.unwrap_or_else(|| bare(commit, Some(&record), None));
     let files = tx.authors(place, commit)?.unwrap_or_default();
-    answer(tx, (place, place), Some(&record), facts, &files).map(Some)
+    answer(tx, (place, place), Some(&record), facts, &files, within).map(Some)
 }
 
 /// What is known of a commit that git was not asked about.
@@ -291,6 +301,7 @@ fn answer(
     record: Option<&CommitRecord>,
     facts: CommitFacts,
     files: &[FileAuthors],
+    within: Option<&[RepositoryId]>,
 ) -> Result<Why, LedgerError> {
     let judgement = match record {
         Some(record) => elsewhere::judgement_for(tx, record, here)?,
@@ -303,7 +314,7 @@ fn answer(
             },
         )?),
     };
-    let attestations = attestations_of(tx, &facts.commit)?;
+    let attestations = attestations_of(tx, &facts.commit, within)?;
     let mut judgement = join_attestations(judgement, &attestations);
     named_by_message(tx, &facts, record, &mut judgement)?;
     claimed_by_sessions(tx, repository, &facts, record, &mut judgement)?;

@@ -81,7 +81,8 @@ pub fn attest(
     Ok((known, false))
 }
 
-/// Withdraws what was attested of a session and a commit; tells whether anything stood.
+/// Withdraws what was attested of a session and a commit; tells whether anything stood. What names a repository that the
+/// caller's token is not limited to does not stand for it.
 ///
 /// # Errors
 /// [`RemoteError::NoSession`].
@@ -93,7 +94,10 @@ pub fn withdraw(
     commit: &Oid,
 ) -> Result<bool, RemoteError> {
     hold(tx, session)?;
-    let Some(known) = standing(tx, session, commit)? else {
+    let within = repositories::within(tx, &caller.limits)?;
+    let is_within = |id: &RepositoryId| within.as_ref().is_none_or(|ids| ids.contains(id));
+    let known = standing(tx, session, commit)?.filter(|known| is_within(&known.repository));
+    let Some(known) = known else {
         return Ok(false);
     };
     let by = audit::bearer(caller.token, &caller.name);

@@ -188,6 +188,17 @@ pub fn created(
     audit::session_created(tx, here, &new.by, session, more).map(drop)
 }
 
+/// The session that a request means, if it is there; an error where its id and its name are those of two.
+pub fn known_session(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    ledger: LedgerId,
+    new: &NewSession,
+) -> Result<Option<SessionRecord>, RemoteError> {
+    let name = name(new, &fresh(here, ledger, new))?;
+    known(tx, new, &name)
+}
+
 fn fresh(here: &Here<'_>, ledger: LedgerId, new: &NewSession) -> SessionRecord {
     let id = new.id.unwrap_or_else(|| SessionId::mint(here.ids));
     let named = new.conversation.clone();

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Right, Scope};
 use siglum_domain::audit::Action;
 use siglum_domain::{LedgerId, SessionId, Timestamp, TokenId, TokenName};
 use siglum_ledger::{
@@ -26,6 +26,8 @@ pub struct NewToken {
     /// The digest of its text.
     pub digest: String,
     pub scope: Scope,
+    /// What it may not although its scope would allow it.
+    pub limits: Limits,
     pub name: TokenName,
     pub by: String,
     pub expires_at: Option<Timestamp>,
@@ -37,6 +39,8 @@ pub struct Caller {
     pub token: TokenId,
     pub name: String,
     pub scope: Scope,
+    /// What it may not although its scope would allow it.
+    pub limits: Limits,
     /// Whether its use is to be noted: see [`note_use`].
     pub note_due: bool,
 }
@@ -142,6 +146,7 @@ fn stored(
         id: new.id,
         digest: new.digest.clone(),
         scope: new.scope,
+        limits: new.limits.clone(),
         name: new.name.as_str().to_owned(),
         by: new.by.clone(),
         created_at: at,
@@ -169,8 +174,18 @@ fn audited(
         "name": token.name,
         "scope": token.scope.as_str(),
     });
-    if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
-        body.extend(more);
+    if let Value::Object(body) = &mut body {
+        let rights: Vec<&str> = token.limits.rights().map(Right::as_str).collect();
+        let repositories = token.limits.repositories();
+        if !rights.is_empty() {
+            body.insert("may".to_owned(), json!(rights));
+        }
+        if !repositories.is_empty() {
+            body.insert("repositories".to_owned(), json!(repositories));
+        }
+        if let Value::Object(more) = more {
+            body.extend(more);
+        }
     }
     let mut entry = Entry::done(actor, action).with(body);
     entry.session = token.scope.session();
@@ -196,6 +211,7 @@ pub fn authenticate(
         note_due: is_note_due(&token, now),
         name: token.name,
         scope: token.scope,
+        limits: token.limits,
     })
 }
 
@@ -274,6 +290,7 @@ pub fn rotate(
         }
         let new = NewToken {
             scope: before.scope,
+            limits: before.limits,
             ..new.clone()
         };
         let record = stored(tx, at, &new)?;

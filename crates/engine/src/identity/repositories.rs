@@ -12,7 +12,7 @@ mod recognition;
 mod relocation;
 
 pub(crate) use clones::unite_clones;
-pub use clones::{clones, known, named};
+pub use clones::{clones, known, named, remote_of, within};
 pub(crate) use git::{is_set_aside, leads_to, set_aside, usable_git};
 pub use identity::mark;
 pub(crate) use identity::note_identity;

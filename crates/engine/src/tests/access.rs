@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Right, Scope};
 use siglum_domain::observation::StartKind;
 use siglum_domain::{SessionId, TokenId, TokenName};
 use siglum_ledger::AuditFilter;
@@ -22,6 +22,7 @@ fn new(n: u128, expires: Option<i64>) -> NewToken {
         id: id(n),
         digest: format!("digest {n}"),
         scope: Scope::Launcher,
+        limits: Limits::default(),
         name: TokenName::new(format!("token {n}")).unwrap(),
         by: "Ann".to_owned(),
         expires_at: expires.map(at),
@@ -92,6 +93,22 @@ fn an_old_token_holds_for_the_grace_and_is_replaced_once() {
     assert_eq!(replace(&mut stage, 9, 3), Err("token-unknown"));
     stage.play(|here, ledger| rotate(here, ledger, id(2), &new(4, None), Duration::ZERO).unwrap());
     assert_eq!(authenticated_caller(&mut stage, 2), Err("token-expired"));
+}
+
+#[test]
+fn a_token_keeps_its_limits_when_it_is_rotated_and_the_audit_names_them() {
+    let mut stage = Stage::new();
+    let limits = Limits::new([Right::Read], ["host/o/r".to_owned()]).unwrap();
+    let narrow = NewToken {
+        limits: limits.clone(),
+        ..new(1, None)
+    };
+    issued(&mut stage, &narrow);
+    stage.play(|here, ledger| rotate(here, ledger, id(1), &new(2, None), Duration::ZERO).unwrap());
+    let caller = authenticated_caller(&mut stage, 2).unwrap();
+    assert_eq!((caller.scope, caller.limits), (Scope::Launcher, limits));
+    let audited = format!("{:?}", stage.read(|tx| tx.audit(&AuditFilter::default())));
+    assert_eq!(audited.matches("host/o/r").count(), 2, "{audited}");
 }
 
 #[test]

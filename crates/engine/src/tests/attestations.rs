@@ -1,6 +1,6 @@
 //! What trusted platforms state of commits, beside what was observed of them.
 
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::evidence::{Basis, Case, Committer, Judgement, Verdict, judge};
 use siglum_domain::{Oid, PlatformName, RepositoryId, SessionId, TokenId, TokenName};
 use siglum_gitstore::RangeCommit;
@@ -32,6 +32,7 @@ fn caller() -> Caller {
         token: TokenId::from_uuid(Uuid::from_u128(7)),
         name: "acme bot".to_owned(),
         scope: Scope::Attester,
+        limits: Limits::default(),
         note_due: false,
     }
 }
@@ -43,6 +44,7 @@ fn stage() -> Stage {
         id: caller().token,
         digest: "digest".to_owned(),
         scope: Scope::Attester,
+        limits: Limits::default(),
         name: TokenName::new("acme bot").unwrap(),
         by: "Ann".to_owned(),
         expires_at: None,
@@ -109,7 +111,7 @@ fn withdrawn(stage: &mut Stage, n: u128, commit: u8) -> bool {
 
 /// The answer about a commit in any repository.
 fn answer(stage: &mut Stage, commit: u8) -> Option<Why> {
-    stage.read(|tx| why::recorded_anywhere(tx, &oid(commit)))
+    stage.read(|tx| why::recorded_anywhere(tx, &oid(commit), None))
 }
 
 #[track_caller]
@@ -201,12 +203,12 @@ fn a_commit_that_nobody_saw_is_likely_the_attested_sessions() {
     assert!(evidence.text.starts_with(text), "{}", evidence.text);
     assert!(why.sessions.contains_key(&id(1)));
     let repository = why.repository;
-    let here = stage.read(|tx| why::recorded(tx, repository, &oid(1)));
+    let here = stage.read(|tx| why::recorded(tx, repository, &oid(1), None));
     assert!(here.is_some_and(|why| why.judgement.is_attested()));
     let elsewhere = RepositoryId::from_uuid(Uuid::from_u128(99));
     assert!(
         stage
-            .read(|tx| why::recorded(tx, elsewhere, &oid(1)))
+            .read(|tx| why::recorded(tx, elsewhere, &oid(1), None))
             .is_none()
     );
     // Nothing of it is stored as a judgement, and it is audited once.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::evidence::{Basis, Committer, Verdict};
 use siglum_domain::link::Link;
 use siglum_domain::{
@@ -340,6 +340,7 @@ fn token(stage: &mut Stage, n: u128, session: SessionId, until: Option<Timestamp
         id: TokenId::from_uuid(Uuid::from_u128(n)),
         digest: format!("{n:064x}"),
         scope: Scope::Session(session),
+        limits: Limits::default(),
         name: "one".to_owned(),
         by: BY.to_owned(),
         created_at: at(0),
@@ -489,7 +490,7 @@ fn a_commit_that_two_sessions_claim_is_claimed_by_both_and_by_no_committer() {
         assert!(!record(&mut stage, &claims).unwrap().1);
     }
     let repository = stage.repository().id;
-    let found = stage.read(|tx| why::recorded(tx, repository, &oid(1)));
+    let found = stage.read(|tx| why::recorded(tx, repository, &oid(1), None));
     let why = found.expect("because it is claimed");
     assert_eq!(why.judgement.committer, Committer::Unknown);
     assert!(why.judgement.verdict <= Verdict::Ambiguous, "{why:?}");

@@ -238,7 +238,7 @@ fn logged(
         None => None,
     };
     let Some(record) = found else {
-        let attestations = attestations_of(tx, &git.commit)?;
+        let attestations = attestations_of(tx, &git.commit, None)?;
         let judgement = join_attestations(judge(&Case::default()), &attestations);
         return Ok(LoggedCommit {
             git,
@@ -254,7 +254,7 @@ fn logged(
             by_gateway: false,
         });
     };
-    let record = answered_record(tx, record)?;
+    let record = answered_record(tx, record, None)?;
     let lines = tx.authors(record.repository, &git.commit)?;
     let origins = match record.seen_by {
         SeenBy::Rewrite => {

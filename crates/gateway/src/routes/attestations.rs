@@ -16,7 +16,11 @@ use crate::app::App;
 use crate::body::Body;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
+use crate::reach::may_name;
 use crate::wire::{AttestCommit, RecordedAttestation};
+
+/// Why a token that is limited to repositories attests no commit elsewhere.
+const OTHER_REPOSITORY: &str = "repository: the token is limited to other repositories";
 
 /// Attest that a session made a commit that no hook observed, such as a commit by the API of a git host
 ///
@@ -44,6 +48,9 @@ pub(crate) async fn attest(
         refusable(ledger, |tx| {
             access::still_holds(here, tx, &credential)?;
             let home = Elsewhere::of_session(here, tx, &credential, own, session)?;
+            if !may_name(tx, &credential.limits, &wanted.repository)? {
+                return Err(Problem::forbidden(OTHER_REPOSITORY));
+            }
             let (known, already) = attestation::attest(here, tx, &credential, &wanted)?;
             let name = responses::repository_name(tx, known.repository)?;
             let name = name.unwrap_or_else(|| known.repository.to_string());

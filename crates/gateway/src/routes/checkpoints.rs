@@ -3,10 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use siglum_domain::CheckpointId;
+use siglum_domain::access::Limits;
+use siglum_domain::{CheckpointId, RepositoryId};
 use siglum_engine::driven::remote;
 use siglum_engine::driven::turn::TurnError;
-use siglum_ledger::{CheckpointFilter, read};
+use siglum_ledger::{CheckpointFilter, CheckpointRecord, read};
 
 use super::path::{OfSession, Path};
 use super::representation::Elsewhere;
@@ -20,11 +21,14 @@ use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::{Query, SESSION_RULE};
+use crate::reach::{may_name, wanted_repositories};
 use crate::wire::{Checkpoint, CheckpointList, CreateCheckpoint, LabelInput, RecordedCheckpoint};
 
 /// Rows of a list.
 const PAGE: usize = 50;
 const PAGE_MOST: usize = 500;
+/// Why a token that is limited to repositories claims no commit elsewhere.
+const OTHER_REPOSITORY: &str = "commit.repository: the token is limited to other repositories";
 const NO_CURSOR: &str =
     "`cursor` names no checkpoint of this list; it may be forgotten: start again without it";
 
@@ -66,6 +70,11 @@ pub(crate) async fn record(
         let own = ledger.id();
         refusable(ledger, |tx| {
             let home = Elsewhere::of_session(here, tx, &credential, own, session)?;
+            if let Some((repository, _)) = &wanted.commit
+                && !may_name(tx, &credential.limits, repository)?
+            {
+                return Err(Problem::forbidden(OTHER_REPOSITORY));
+            }
             let (record, already) = remote::checkpoint(here, tx, &wanted, &by)?;
             let checkpoint = responses::checkpoints(tx, &[record])?.pop();
             let checkpoint = checkpoint.ok_or_else(Problem::internal)?;
@@ -109,7 +118,8 @@ pub(crate) async fn of_session(
         return Err(TurnError::NoSession(session).into());
     }
     let filter = CheckpointFilter::of_session(session, 0);
-    listed(&app, &caller, filter, None, query).await
+    // The session was found already.
+    listed(&app, &caller, filter, (Limits::default(), None), query).await
 }
 
 /// List checkpoints, newest first
@@ -144,15 +154,16 @@ pub(crate) async fn list(
         ..CheckpointFilter::default()
     };
     let repository = query.text("repository", 4096)?;
-    listed(&app, &caller, filter, repository, query).await
+    let wanted = (caller.limits().clone(), repository);
+    listed(&app, &caller, filter, wanted, query).await
 }
 
-/// A page of the checkpoints that a filter picks, of the repository of this name.
+/// A page of the checkpoints that a filter picks, within the limits of a token, and of the repository of this name.
 async fn listed(
     app: &App,
     caller: &Caller,
     filter: CheckpointFilter,
-    repository: Option<String>,
+    (limits, repository): (Limits, Option<String>),
     mut query: Query,
 ) -> Result<Json<CheckpointList>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
@@ -161,17 +172,17 @@ async fn listed(
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| {
             let mut filter = filter.clone();
+            let wanted = wanted_repositories(tx, &limits, repository.as_deref())?;
             let last = cursor.map(|id| tx.checkpoint(id)).transpose()?;
+            let last = last.map(|found| found.filter(|record| is_in(record, wanted.as_deref())));
             filter.after = match last {
                 Some(Some(record)) => Some((record.at, record.id)),
                 Some(None) => return Ok(Err(Problem::not_found(NO_CURSOR))),
                 None => None,
             };
-            if let Some(name) = &repository {
-                filter.repositories = responses::repositories_named(tx, name)?;
-                if filter.repositories.is_empty() {
-                    return Ok(Ok(CheckpointList::default()));
-                }
+            match wanted {
+                Some(none) if none.is_empty() => return Ok(Ok(CheckpointList::default())),
+                wanted => filter.repositories = wanted.unwrap_or_default(),
             }
             filter.limit = limit + 1;
             let mut found = tx.checkpoints(&filter)?;
@@ -189,6 +200,11 @@ async fn listed(
     found.await??.map(Json)
 }
 
+/// Whether a checkpoint is of one of these repositories, if there are any.
+fn is_in(record: &CheckpointRecord, within: Option<&[RepositoryId]>) -> bool {
+    within.is_none_or(|ids| record.repository.is_some_and(|id| ids.contains(&id)))
+}
+
 /// Get a checkpoint with the current links of its sessions
 #[utoipa::path(get, path = "/v1/checkpoints/{checkpoint}", tag = "checkpoints", operation_id = "getCheckpoint",
     security(("launcher" = []), ("read" = [])),
@@ -199,11 +215,16 @@ pub(crate) async fn show(
     Reader(caller): Reader,
     path: Path,
 ) -> Result<Json<Checkpoint>, Problem> {
-    let id = path.checkpoint()?;
+    let (id, limits) = (path.checkpoint()?, caller.limits().clone());
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
-        read(ledger, |tx| match tx.checkpoint(id)? {
-            Some(record) => Ok(responses::checkpoints(tx, &[record])?.pop()),
-            None => Ok(None),
+        read(ledger, |tx| {
+            let within = wanted_repositories(tx, &limits, None)?;
+            match tx.checkpoint(id)? {
+                Some(record) if is_in(&record, within.as_deref()) => {
+                    Ok(responses::checkpoints(tx, &[record])?.pop())
+                }
+                _ => Ok(None),
+            }
         })
     });
     let found = found.await??;

@@ -11,13 +11,14 @@ use siglum_engine::commits::why;
 use siglum_ledger::{CommitFilter, CommitRecord, LedgerError, Transaction, read};
 
 use super::path::Path;
-use super::responses::{repositories_named, repository_name};
+use super::responses::repository_name;
 use crate::admission::{self, Reader};
 use crate::app::App;
 use crate::body::Body;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::{CURSOR_RULE, Query};
+use crate::reach::wanted_repositories;
 use crate::wire::{
     Commit, CommitExplanations, CommitList, CommitSummary, CommitSummaryList, ExplainCommits,
 };
@@ -50,6 +51,7 @@ pub(crate) async fn list(
     let prefix = query.named("prefix", prefix, "4 to 39 of the digits 0-9 a-f")?;
     let cursor = query.named("cursor", place_in_list, CURSOR_RULE)?;
     query.end()?;
+    let limits = caller.limits().clone();
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| {
             let mut filter = CommitFilter {
@@ -57,24 +59,26 @@ pub(crate) async fn list(
                 limit: limit + 1,
                 ..CommitFilter::default()
             };
+            let within = wanted_repositories(tx, &limits, None)?;
+            let wanted = wanted_repositories(tx, &limits, repository.as_deref())?;
             if let Some((commit, id)) = &cursor {
-                let Some(last) = tx.commit(*id, commit)? else {
+                let is_outside = wanted.as_ref().is_some_and(|ids| !ids.contains(id));
+                let last = tx.commit(*id, commit)?.filter(|_| !is_outside);
+                let Some(last) = last else {
                     return Ok(Err(Problem::not_found(NO_CURSOR)));
                 };
                 filter.after = Some((last.at, last.commit, last.repository));
             }
-            if let Some(name) = &repository {
-                filter.repositories = repositories_named(tx, name)?;
-                if filter.repositories.is_empty() {
-                    return Ok(Ok(CommitSummaryList::default()));
-                }
+            match wanted {
+                Some(none) if none.is_empty() => return Ok(Ok(CommitSummaryList::default())),
+                wanted => filter.repositories = wanted.unwrap_or_default(),
             }
             let mut found = tx.commits(&filter)?;
             let more = found.len() > limit;
             found.truncate(limit);
             let next = found.last().filter(|_| more);
             let next = next.map(|last| format!("{}.{}", last.commit, last.repository));
-            let items = summaries(tx, &found)?;
+            let items = summaries(tx, &found, within.as_deref())?;
             Ok(Ok(CommitSummaryList { items, next }))
         })
     });
@@ -97,6 +101,7 @@ fn place_in_list(cursor: &str) -> Option<(Oid, RepositoryId)> {
 fn summaries(
     tx: &mut dyn Transaction,
     records: &[CommitRecord],
+    within: Option<&[RepositoryId]>,
 ) -> Result<Vec<CommitSummary>, LedgerError> {
     let mut names: BTreeMap<RepositoryId, String> = BTreeMap::new();
     let mut items = Vec::with_capacity(records.len());
@@ -110,7 +115,7 @@ fn summaries(
                 name
             }
         };
-        let record = answered_record(tx, record.clone())?;
+        let record = answered_record(tx, record.clone(), within)?;
         items.push(CommitSummary::new(&record, name));
     }
     Ok(items)
@@ -136,9 +141,13 @@ pub(crate) async fn show(
     let commit = Oid::new(commit).map_err(|e| Problem::invalid("commit", e.rule))?;
     let repository = query.text("repository", 4096)?;
     query.end()?;
-    let wanted = commit.clone();
+    let (wanted, limits) = (commit.clone(), caller.limits().clone());
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
-        read(ledger, |tx| known(tx, &wanted, repository.as_deref()))
+        read(ledger, |tx| {
+            let within = wanted_repositories(tx, &limits, None)?;
+            let named = wanted_repositories(tx, &limits, repository.as_deref())?;
+            known(tx, &wanted, named.as_deref(), within.as_deref())
+        })
     });
     let commits = found.await??;
     match commits.is_empty() {
@@ -162,9 +171,11 @@ pub(crate) async fn explain(
     Body(request): Body<ExplainCommits>,
 ) -> Result<Json<CommitExplanations>, Problem> {
     let (commits, checkpoints) = request.checked()?;
+    let limits = caller.limits().clone();
     let found = app.ledgers().read(&caller.tenant, move |here, ledger| {
         read(ledger, |tx| {
-            answers(here.redactor, tx, &commits, &checkpoints)
+            let within = wanted_repositories(tx, &limits, None)?;
+            answers(here.redactor, tx, &commits, &checkpoints, within.as_deref())
         })
     });
     let found = found.await??;
@@ -175,24 +186,24 @@ pub(crate) async fn explain(
     Ok(Json(found.into()))
 }
 
+/// The records of a commit in the repositories that are named, or in all, with the attestations that the limits of the
+/// token leave.
 fn known(
     tx: &mut dyn Transaction,
     commit: &Oid,
-    repository: Option<&str>,
+    named: Option<&[RepositoryId]>,
+    within: Option<&[RepositoryId]>,
 ) -> Result<Vec<Commit>, LedgerError> {
     let mut ids: BTreeSet<RepositoryId> = BTreeSet::new();
     ids.extend(tx.commits_named(commit)?.iter().map(|c| c.repository));
     ids.extend(tx.repositories()?.iter().map(|r| r.id));
-    if let Some(name) = repository {
-        let wanted = repositories_named(tx, name)?;
-        ids.retain(|id| wanted.contains(id));
-    }
+    ids.retain(|id| named.is_none_or(|ids| ids.contains(id)));
     let mut commits = Vec::new();
     for id in ids {
         let Some(name) = repository_name(tx, id)? else {
             continue;
         };
-        if let Some(why) = why::recorded(tx, id, commit)? {
+        if let Some(why) = why::recorded(tx, id, commit, within)? {
             commits.push(Commit::from_why(&why, name));
         }
     }

@@ -8,13 +8,13 @@ use siglum_engine::identity::repositories;
 use siglum_engine::views::cost::{self, By, CostQuery};
 use siglum_ledger::read;
 
-use super::responses::repositories_named;
 use super::sessions::wanted_links;
 use crate::admission::Launcher;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::{Query, SESSION_RULE};
+use crate::reach::wanted_repositories;
 use crate::wire::{CostReport, LabelInput};
 
 const ROWS: usize = 100;
@@ -50,14 +50,14 @@ pub(crate) async fn sum_up(
     let mut wanted = cost_query(&mut query)?;
     wanted.limit = limit;
     query.end()?;
+    let limits = caller.limits().clone();
     let report = app.ledgers().read(&caller.tenant, move |_, ledger| {
         let mut wanted = wanted.clone();
         let known = read(ledger, repositories::known)?;
-        if let Some(name) = &repository {
-            wanted.repositories = read(ledger, |tx| repositories_named(tx, name))?;
-            if wanted.repositories.is_empty() {
-                return Ok(CostReport::nothing(wanted.by));
-            }
+        let name = repository.as_deref();
+        match read(ledger, |tx| wanted_repositories(tx, &limits, name))? {
+            Some(none) if none.is_empty() => return Ok(CostReport::nothing(wanted.by)),
+            repositories => wanted.repositories = repositories.unwrap_or_default(),
         }
         let prices = Prices::built_in();
         let costs = cost::cost(ledger, &wanted, prices, &day)?;

@@ -10,11 +10,12 @@ use siglum_domain::audit::Action;
 use siglum_domain::digest::Hasher;
 use siglum_domain::link::Link;
 use siglum_domain::redact::Redactor;
-use siglum_domain::{SessionId, Timestamp, TokenId, TokenName};
+use siglum_domain::{LedgerId, SessionId, Timestamp, TokenId, TokenName};
 use siglum_engine::Here;
-use siglum_engine::driven::remote;
+use siglum_engine::driven::remote::{self, RemoteError};
 use siglum_engine::driven::turn::TurnError;
 use siglum_engine::identity::access::{self, NewToken};
+use siglum_engine::identity::audit;
 use siglum_ledger::{Ledger, Mode, RequestRecord, TokenRecord, Transaction};
 use siglum_platform::clock;
 
@@ -29,6 +30,7 @@ use crate::caller::Caller;
 use crate::naming::{Name, one};
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
+use crate::reach::{is_within, may_name};
 use crate::runs::NameSource;
 use crate::wire::{
     CreateSession, CreatedSession, IgnoredName, Session, SessionToken, without_secret,
@@ -38,6 +40,10 @@ use crate::wire::{
 const KEY: &str = "idempotency-key";
 /// How long a session's token holds, in seconds.
 const TOKEN_SECONDS: u32 = 24 * 60 * 60;
+/// What is said to a token that is limited to repositories where the request names none, or another one.
+const OTHER_REPOSITORIES: &str =
+    "repositories: name only repositories that the token is limited to, and at least one";
+const TAKEN: &str = "the id, conversation id or native id belongs to another session";
 const TOKEN_RULE: &str = "60 to 2592000 seconds";
 /// How long the tokens before stay valid when another one is asked for.
 const GRACE: Duration = Duration::from_secs(60);
@@ -195,6 +201,7 @@ impl Wanted {
                 },
                 None => self.new.clone(),
             };
+            self.keep_within_limits(here, tx, id, &new)?;
             let created = remote::create(here, tx, id, &new)?;
             let session = created.record.id;
             // One that was there may be at home elsewhere, whatever the request says of it.
@@ -203,14 +210,47 @@ impl Wanted {
             self.note(here, tx, session)?;
             let response = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
             // What goes into the audit comes last: until the end of the transaction nobody else writes there.
-            let (seconds, by) = (self.token_seconds, &self.new.by);
-            let token = token(here, tx, session, seconds, digest, by, Earlier::Kept)?;
+            let (seconds, of) = (self.token_seconds, &self.credential);
+            let token = token(here, tx, session, seconds, digest, of, Earlier::Kept)?;
             if !created.already {
                 remote::created(here, tx, &new, session, &self.from)?;
             }
             home.note(here, tx, &self.credential)?;
             Ok((response, created.already, token))
         })
+    }
+
+    /// A token that is limited to repositories creates sessions that work in these alone, and finds no others.
+    fn keep_within_limits(
+        &self,
+        here: &Here<'_>,
+        tx: &mut dyn Transaction,
+        ledger: LedgerId,
+        new: &remote::NewSession,
+    ) -> Result<(), Problem> {
+        let limits = &self.credential.limits;
+        if limits.repositories().is_empty() {
+            return Ok(());
+        }
+        let mut inside = !new.repositories.is_empty();
+        for name in &new.repositories {
+            inside = inside && may_name(tx, limits, name)?;
+        }
+        if !inside {
+            return Err(Problem::forbidden(OTHER_REPOSITORIES));
+        }
+        let known = match remote::known_session(here, tx, ledger, new) {
+            Ok(known) => known,
+            // Whose it is would say that there is one.
+            Err(RemoteError::Taken { .. }) => return Err(Problem::conflict("taken", TAKEN)),
+            Err(error) => return Err(error.into()),
+        };
+        match known {
+            Some(known) if !is_within(tx, limits, known.id)? => {
+                Err(Problem::conflict("taken", TAKEN))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The session that the same request gave before.
@@ -310,14 +350,14 @@ enum Earlier {
     Replaced,
 }
 
-/// Gives a session a token.
+/// Gives a session a token, with the limits of the one that asks for it.
 fn token(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     session: SessionId,
     seconds: u32,
     digest: &str,
-    by: &str,
+    of: &access::Caller,
     earlier: Earlier,
 ) -> Result<(TokenId, Timestamp), Problem> {
     let now = here.now();
@@ -339,8 +379,9 @@ fn token(
         id,
         digest: digest.to_owned(),
         scope: Scope::Session(session),
+        limits: of.limits.clone(),
         name: TokenName::new(name).map_err(|_| Problem::internal())?,
-        by: by.to_owned(),
+        by: audit::bearer(of.token, &of.name),
         expires_at: Some(expires_at),
     };
     access::issue_in(tx, here, &new)?;
@@ -373,7 +414,7 @@ pub(crate) async fn token_of(
 ) -> Result<(StatusCode, Json<SessionToken>), Problem> {
     let session = path.session()?;
     let secret = Secret::mint(&caller.tenant, &clock::secret());
-    let (digest, by) = (secret.digest(), caller.by());
+    let digest = secret.digest();
     let credential = caller.credential().clone();
     let made = app.ledgers().write(&caller.tenant, move |here, ledger| {
         let own = ledger.id();
@@ -384,7 +425,15 @@ pub(crate) async fn token_of(
             // Whoever has a token of a session speaks for it in the name of its home.
             let home = Elsewhere::of_home(here, tx, &credential, own, record.home)?;
             let earlier = Earlier::Replaced;
-            let made = token(here, tx, session, TOKEN_SECONDS, &digest, &by, earlier)?;
+            let made = token(
+                here,
+                tx,
+                session,
+                TOKEN_SECONDS,
+                &digest,
+                &credential,
+                earlier,
+            )?;
             home.note(here, tx, &credential)?;
             Ok(made)
         })
@@ -403,6 +452,8 @@ pub(crate) async fn token_of(
 
 #[cfg(test)]
 mod tests {
+    use siglum_domain::access::Limits;
+
     use super::*;
 
     #[test]
@@ -416,6 +467,7 @@ mod tests {
             id: named(n),
             digest: n.to_string(),
             scope: Scope::Launcher,
+            limits: Limits::default(),
             name: "one".to_owned(),
             by: "tests".to_owned(),
             created_at: now,

@@ -198,7 +198,7 @@ impl UnresolvedRequest {
         let named = name.named.clone().map(Address::Conversation);
         let wanted = address.or(named);
         let known = match wanted.clone() {
-            Some(wanted) => addressed::known(app, &caller.tenant, wanted, agent.clone()).await?,
+            Some(wanted) => addressed::known(app, caller, wanted, agent.clone()).await?,
             None => None,
         };
         owned(app, caller, known.as_ref())?;

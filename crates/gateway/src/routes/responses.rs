@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use siglum_domain::{RepositoryId, SessionId};
 use siglum_engine::Here;
 use siglum_engine::driven::{remote, turn};
-use siglum_engine::identity::repositories;
 use siglum_ledger::{
     CheckpointRecord, LedgerError, RepositoryRecord, SessionFilter, SessionListing, SessionRecord,
     Summary, Transaction,
@@ -86,15 +85,6 @@ impl KnownRepositories {
         self.0.insert(id, found.clone());
         Ok(found)
     }
-}
-
-/// The repositories that a request names, by their name, id or remote, with their clones; none where nobody knows the name.
-pub(super) fn repositories_named(
-    tx: &mut dyn Transaction,
-    name: &str,
-) -> Result<Vec<RepositoryId>, LedgerError> {
-    let named = repositories::named(tx, name)?;
-    repositories::clones(tx, &named)
 }
 
 /// Sessions with what is attached to them.

@@ -50,7 +50,7 @@ async fn maybe(
     let address = path.address()?;
     let rule = "1 to 64 of the characters a-z 0-9 -";
     let agent = query.named("agent", |text| AgentName::new(text).ok(), rule)?;
-    let found = addressed::known(app, &caller.tenant, address.clone(), agent).await?;
+    let found = addressed::known(app, caller, address.clone(), agent).await?;
     match (found, caller.own()) {
         (Some(record), _) => {
             caller.for_session(app, record.id)?;

@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::Query;
+use crate::reach::wanted_repositories;
 use crate::wire::{SearchHit, SearchResult, SearchResultList};
 
 /// Rows of a page.
@@ -70,14 +71,13 @@ pub(crate) async fn search(
         sessions,
         most,
     };
+    let limits = caller.limits().clone();
     let found = app.ledgers().read(&caller.tenant, move |here, ledger| {
         let mut wanted = wanted.clone();
-        if let Some(name) = &repository {
-            let named = read(ledger, |tx| responses::repositories_named(tx, name))?;
-            if named.is_empty() {
-                return Ok((Vec::new(), None));
-            }
-            wanted.sessions.repositories = named;
+        let name = repository.as_deref();
+        match read(ledger, |tx| wanted_repositories(tx, &limits, name))? {
+            Some(none) if none.is_empty() => return Ok((Vec::new(), None)),
+            repositories => wanted.sessions.repositories = repositories.unwrap_or_default(),
         }
         let findings = search::search(here, ledger, &wanted)?;
         let items = read(ledger, |tx| results(tx, &findings))?;

@@ -20,6 +20,7 @@ use crate::ledgers::seeing;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::{Query, SESSION_RULE};
+use crate::reach::wanted_repositories;
 use crate::wire::{EndSession, EndedSession, LabelInput, Session, SessionList};
 
 /// Rows of a page.
@@ -83,14 +84,13 @@ pub(crate) async fn list(
         ..SessionFilter::default()
     };
     query.end()?;
+    let limits = caller.limits().clone();
     let listed = app.ledgers().read(&caller.tenant, move |here, ledger| {
         read(ledger, |tx| {
             let mut filter = filter.clone();
-            if let Some(name) = &repository {
-                filter.repositories = responses::repositories_named(tx, name)?;
-                if filter.repositories.is_empty() {
-                    return Ok(Vec::new());
-                }
+            match wanted_repositories(tx, &limits, repository.as_deref())? {
+                Some(none) if none.is_empty() => return Ok(Vec::new()),
+                wanted => filter.repositories = wanted.unwrap_or_default(),
             }
             let found = tx.sessions(&filter)?;
             responses::shown_sessions(&seeing(here), tx, &found)

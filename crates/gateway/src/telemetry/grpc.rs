@@ -19,6 +19,7 @@ use crate::app::App;
 use crate::body::whole;
 use crate::problem::Problem;
 use crate::request_log::RequestLog;
+use crate::rights;
 
 const FORM: &str = "application/grpc";
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
@@ -118,6 +119,7 @@ async fn answer(
     parts: &mut Parts,
     body: Body,
 ) -> Result<Vec<u8>, Failed> {
+    parts.extensions.insert(rights::EXPORT);
     let sender = Sender::from_request_parts(parts, app).await?;
     let most = app.limits().telemetry_body;
     let frame = whole(body, app, most + PREFIX).await?;

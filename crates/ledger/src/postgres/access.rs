@@ -15,10 +15,12 @@ const TOKEN: &str = "id, digest, session, name, by, created_at, expires_at, revo
 
 fn token_row(row: &Row) -> Result<TokenRecord> {
     let limit: Option<String> = raw(row, 10)?;
+    let (scope, limits) = Scope::stored(opt(row, 2)?, limit.as_deref());
     Ok(TokenRecord {
         id: get(row, 0)?,
         digest: raw(row, 1)?,
-        scope: Scope::stored(opt(row, 2)?, limit.as_deref()),
+        scope,
+        limits,
         name: raw(row, 3)?,
         by: raw(row, 4)?,
         created_at: get(row, 5)?,
@@ -48,7 +50,7 @@ impl Access for Tx<'_> {
                 &t.revoked_at.map(Col),
                 &t.replaced_by.map(Col),
                 &t.last_used_at.map(Col),
-                &t.scope.limit(),
+                &t.scope.limit(&t.limits),
             ],
         )?;
         Ok(())

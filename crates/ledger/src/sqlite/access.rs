@@ -16,10 +16,12 @@ const TOKEN: &str = "id, digest, session, name, by, created_at, expires_at, revo
 
 fn token_row(row: &Row<'_>) -> rusqlite::Result<TokenRecord> {
     let limit: Option<String> = row.get(10)?;
+    let (scope, limits) = Scope::stored(opt(row, 2)?, limit.as_deref());
     Ok(TokenRecord {
         id: get(row, 0)?,
         digest: row.get(1)?,
-        scope: Scope::stored(opt(row, 2)?, limit.as_deref()),
+        scope,
+        limits,
         name: row.get(3)?,
         by: row.get(4)?,
         created_at: get(row, 5)?,
@@ -58,7 +60,7 @@ impl Access for Tx<'_> {
             t.revoked_at.map(Col),
             t.replaced_by.map(Col),
             t.last_used_at.map(Col),
-            t.scope.limit(),
+            t.scope.limit(&t.limits),
         ])?;
         self.sum("tokens", "id = ?1", [Col(t.id)])
     }

@@ -1,6 +1,6 @@
 //! Several writers at once, on each kind of store: what they do is one chain in the audit.
 
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::link::Link;
 use siglum_domain::{LedgerId, TokenId, TokenName};
 use siglum_engine::Here;
@@ -31,6 +31,7 @@ fn round(here: &Here<'_>, ledger: &mut dyn Ledger, name: &str) {
         id: TokenId::mint(here.ids),
         digest: format!("{name} {which}"),
         scope: Scope::Session(session),
+        limits: Limits::default(),
         name: TokenName::new(which).unwrap(),
         by: "test".to_owned(),
         expires_at: None,

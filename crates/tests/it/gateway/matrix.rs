@@ -3,10 +3,12 @@
 use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Right, Scope};
 
 use super::client::{Reply, id, secret, turn_body};
-use super::server::{Gateway, Store, base, each_store, revoke, stored, tenant, token, token_for};
+use super::server::{
+    Gateway, Store, base, each_store, limited_token, revoke, stored, tenant, token, token_for,
+};
 
 /// A pipeline that is there, and ids that nobody has.
 const NOBODY: &str = "ses_019ad0000000700080000000000000ff";
@@ -30,6 +32,10 @@ struct Route {
     read: bool,
     /// Whether it needs one that may attest.
     attests: bool,
+    /// The right that it needs of a token with limits.
+    right: Option<String>,
+    /// Whether a token that is limited to repositories may call it.
+    by_repository: bool,
     has_body: bool,
 }
 
@@ -51,6 +57,10 @@ fn routes(gateway: &Gateway) -> Vec<Route> {
                 telemetry: security.iter().any(|s| s.get("telemetry").is_some()),
                 read: security.iter().any(|s| s.get("read").is_some()),
                 attests: security.iter().any(|s| s.get("attester").is_some()),
+                right: operation["x-siglum-access"]["right"]
+                    .as_str()
+                    .map(str::to_owned),
+                by_repository: operation["x-siglum-access"]["by_repository"] == true,
                 has_body: operation.get("requestBody").is_some(),
             });
         }
@@ -501,4 +511,139 @@ fn elsewhere(answer: &Reply, there: &There, what: &str, route: &Route) {
         "{what}: {}",
         answer.text
     );
+}
+
+/// A launcher with limits, which may attest, as an intruder.
+fn limited(store: &Store, rights: &[Right], repositories: &[&str]) -> Intruder {
+    let repositories = repositories.iter().map(|name| (*name).to_owned());
+    let limits = Limits::new(rights.iter().copied(), repositories).unwrap();
+    let (token, _) = limited_token(store, tenant(store), Scope::Attester, limits, None);
+    Intruder::with_token("a launcher with limits", &token, &[])
+}
+
+#[test]
+fn a_token_with_one_right_calls_what_needs_it_and_nothing_else() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let there = There::new(&gateway);
+        let all = routes(&gateway);
+        for right in Right::ALL {
+            let who = limited(store, &[right], &[]);
+            let mut allowed = 0;
+            for route in all.iter().filter(|route| route.secured) {
+                let body = there.body(route);
+                // Nothing is there, so that nothing changes what the next right meets.
+                let path = there.path(route, false);
+                let answer = ask(&gateway, 1, &who, route, &path, body.as_ref());
+                let may = route.right.as_deref() == Some(right.as_str());
+                allowed += usize::from(may);
+                let what = format!("{} with `{}`", route.name, right.as_str());
+                assert_eq!(answer.status == 403, !may, "{what}: {}", answer.text);
+                assert!(may || answer.text.contains("the right"), "{what}");
+            }
+            assert!(allowed > 0, "nothing needs `{}`", right.as_str());
+        }
+    });
+}
+
+#[test]
+fn for_a_token_of_another_repository_nothing_is_there() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let there = There::new(&gateway);
+        let who = limited(store, &[], &["github.com/o/other"]);
+        // Once nobody knows the repository, and once it has a session of its own.
+        for known in [false, true] {
+            if known {
+                let mut body = base("S3");
+                body["repositories"] = json!(["github.com/o/other"]);
+                gateway.launcher().create(&body);
+            }
+            let before = stored(store, &gateway);
+            // A batch with nothing in it registers its ledger.
+            let mut all = routes(&gateway);
+            all.retain(|route| route.secured && route.name != "pushReplicas");
+            for route in all {
+                let body = there.body(&route);
+                let path = there.path(&route, true);
+                let what = format!("{} {path}", route.method);
+                let answer = ask(&gateway, 1, &who, &route, &path, body.as_ref());
+                if !route.by_repository || route.name == "createSession" {
+                    assert_eq!(answer.status, 403, "{what}: {}", answer.text);
+                    continue;
+                }
+                let in_path = route.path.contains('{');
+                assert_eq!(
+                    answer.status == 404,
+                    in_path,
+                    "{what}: {} {}",
+                    answer.status,
+                    answer.text
+                );
+                let nowhere = there.path(&route, false);
+                let other = ask(&gateway, 1, &who, &route, &nowhere, body.as_ref());
+                assert_eq!(bare(&answer, &path), bare(&other, &nowhere), "{what}");
+                for hidden in [&there.session, &there.checkpoint] {
+                    assert!(in_path || !answer.text.contains(hidden.as_str()), "{what}");
+                }
+            }
+            assert_eq!(stored(store, &gateway), before);
+        }
+    });
+}
+
+#[test]
+fn a_token_of_a_repository_does_there_what_others_do_everywhere() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let there = There::new(&gateway);
+        let repositories = ["github.com/o/r".to_owned()];
+        let limits = Limits::new([], repositories).unwrap();
+        let (token, _) = limited_token(store, tenant(store), Scope::Launcher, limits, None);
+        let own = gateway.client(&token);
+        let listed = own.get("/v1/sessions").is(200);
+        assert_eq!(listed["items"][0]["id"], json!(there.session));
+        own.get(&format!("/v1/sessions/{}", there.session)).is(200);
+        let commit = format!("/v1/commits/{}", "a".repeat(40));
+        own.get(&commit).is(200);
+        // A session that works elsewhere is not found by its name, nor by its id.
+        let mut elsewhere = base("S4");
+        elsewhere["repositories"] = json!(["github.com/o/other"]);
+        let hidden = id(&gateway.launcher().create(&elsewhere));
+        let mut stolen = base("S4");
+        own.post("/v1/sessions", &stolen).problem(409, "taken");
+        stolen["id"] = json!(hidden);
+        own.post("/v1/sessions", &stolen).problem(409, "taken");
+        own.post("/v1/sessions", &elsewhere)
+            .problem(403, "forbidden");
+        let path = format!("/v1/sessions/{hidden}");
+        own.get(&path).problem(404, "not-found");
+        // The token of its session has its limits.
+        let created = own.create(&base("S5"));
+        let session = gateway.client(&secret(&created));
+        let path = format!("/v1/sessions/{}/checkpoints", id(&created));
+        let claim = |repository: &str| json!({ "commit": { "repository": repository, "commit": "b".repeat(40) } });
+        session
+            .post(&path, &claim("github.com/o/other"))
+            .problem(403, "forbidden");
+        session.post(&path, &claim("github.com/o/r")).is(201);
+    });
+}
+
+#[test]
+fn the_token_of_a_session_has_the_rights_of_the_one_that_created_it() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let limits = Limits::new([Right::Drive], []).unwrap();
+        let (token, _) = limited_token(store, tenant(store), Scope::Launcher, limits, None);
+        let created = gateway.client(&token).create(&base("S1"));
+        let session = gateway.client(&secret(&created));
+        let path = format!("/v1/sessions/{}", id(&created));
+        session.poke(&format!("{path}/keep-alive")).is(200);
+        session.get(&path).problem(403, "forbidden");
+        let message = json!({ "messages": [{ "role": "user", "content": "Go." }] });
+        session
+            .post(&format!("{path}/messages"), &message)
+            .problem(403, "forbidden");
+    });
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use siglum_domain::access::{Scope, Secret};
+use siglum_domain::access::{Limits, Scope, Secret};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{LedgerId, SessionId, Tenant, TokenId, TokenName};
 use siglum_engine::Here;
@@ -73,6 +73,17 @@ pub(crate) fn token_for(
     scope: Scope,
     seconds: Option<i64>,
 ) -> (String, TokenId) {
+    limited_token(store, tenant, scope, Limits::default(), seconds)
+}
+
+/// The same with limits.
+pub(crate) fn limited_token(
+    store: &Store,
+    tenant: &str,
+    scope: Scope,
+    limits: Limits,
+    seconds: Option<i64>,
+) -> (String, TokenId) {
     let secret = Secret::mint(&Tenant::new(tenant).unwrap(), &clock::secret());
     let here = Here {
         ids: &clock::Ids,
@@ -85,6 +96,7 @@ pub(crate) fn token_for(
         id,
         digest: secret.digest(),
         scope,
+        limits,
         name: TokenName::new("tests").unwrap(),
         by: "tests".to_owned(),
         expires_at: seconds.map(|s| clock::now().plus_millis(s * 1000)),

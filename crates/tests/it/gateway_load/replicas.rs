@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use siglum_domain::access::{Scope, Secret};
+use siglum_domain::access::{Limits, Scope, Secret};
 use siglum_domain::{Tenant, Timestamp, TokenId};
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{Durability, PostgresLedger, PostgresSettings, TokenRecord, write};
@@ -62,6 +62,7 @@ fn token(store: &Store) -> String {
         id: TokenId::from_uuid(id()),
         digest: secret.digest(),
         scope: Scope::Launcher,
+        limits: Limits::default(),
         name: "launcher".to_owned(),
         by: "tests".to_owned(),
         created_at: Timestamp::from_nanos(1),

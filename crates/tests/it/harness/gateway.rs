@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{IdSource, LedgerId, Timestamp, TokenId};
 use siglum_engine::Here;
@@ -148,6 +148,7 @@ fn launcher() -> Caller {
         token: TokenId::from_uuid(Uuid::from_u128(0x70)),
         name: "played".to_owned(),
         scope: Scope::Launcher,
+        limits: Limits::default(),
         note_due: false,
     }
 }

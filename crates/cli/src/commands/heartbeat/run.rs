@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::heartbeat::HeartbeatName;
 use siglum_domain::{TokenId, TokenName};
 use siglum_egress::{EgressError, GatewayClient, Once, Plain, Timeouts, Token};
@@ -108,6 +108,7 @@ fn made(cx: &Cx, ledger: &mut dyn Ledger) -> Result<(TokenId, Token), CommandErr
         id: TokenId::mint(&Ids),
         digest: secret.digest(),
         scope: Scope::Launcher,
+        limits: Limits::default(),
         name,
         by: cx.person(),
         expires_at: Some(

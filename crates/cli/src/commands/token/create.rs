@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Right, Scope};
 use siglum_domain::{LedgerId, TokenId, TokenName};
 use siglum_engine::identity::access::{self, NewToken};
 use siglum_engine::views::find;
@@ -26,7 +26,8 @@ const SESSION: Duration = Duration::from_hours(24);
 /// A launcher token creates, reads and ends sessions, and with `--attests` also attests commits of sessions that no hook
 /// observed, for a platform that you trust; a session token (`--session`) acts for that session only; a
 /// telemetry token (`--telemetry`) submits telemetry and does nothing else; a read token (`--read`) reads who made which
-/// commit and does nothing else. Only a digest of the token is stored.
+/// commit and does nothing else. `--may` and `--repository` limit a token further; what is outside of its repositories
+/// does not exist for it. Only a digest of the token is stored.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -37,7 +38,10 @@ Examples:
     siglum token create --name ci-check --read
 
   Create a token for a platform that commits by itself
-    siglum token create --name forge-bot --attests")]
+    siglum token create --name forge-bot --attests
+
+  Create a token for a dashboard of one repository
+    siglum token create --name board --may read --repository github.com/acme/shop")]
 pub struct Args {
     /// Name of the token
     #[arg(long, value_parser = super::name)]
@@ -58,6 +62,14 @@ pub struct Args {
     /// Create a launcher token that may also attest commits: only for a platform whose word you trust
     #[arg(long, conflicts_with_all = ["session", "telemetry", "read"])]
     attests: bool,
+    /// Allow only this: `sync` (send what another ledger recorded), `read`, `run` (let agents run on the gateway's
+    /// machine), `drive` (create and drive sessions), `admin` (read the audit, decide held turns, rotate tokens); may be
+    /// repeated. Default: everything
+    #[arg(long, value_name = "RIGHT", value_parser = super::right, conflicts_with_all = ["telemetry", "read"])]
+    may: Vec<Right>,
+    /// Allow only what belongs to this repository, by its remote (`github.com/owner/name`) or its id; may be repeated
+    #[arg(long, value_name = "REPOSITORY", value_parser = super::repository, conflicts_with_all = ["session", "telemetry"])]
+    repository: Vec<String>,
     /// Transfer this ledger, which sends here, to the new token, if the token that registered it is lost
     #[arg(long, value_name = "LEDGER", conflicts_with_all = ["session", "telemetry", "read"])]
     for_ledger: Vec<LedgerId>,
@@ -81,6 +93,8 @@ impl Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let limits = Limits::new(args.may.iter().copied(), args.repository.iter().cloned());
+    let limits = limits.map_err(|error| CommandError::usage(error.to_string()))?;
     // A tenant begins with a token, but not with one for a session that it would have to have.
     let mut ledger = match args.session {
         None => store::begin(cx)?,
@@ -104,6 +118,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         id: TokenId::mint(&Ids),
         digest: secret.digest(),
         scope,
+        limits,
         name: args.name.clone().unwrap_or_else(|| named(scope.as_str())),
         by: cx.person(),
         expires_at: args.expires.unwrap_or(default).from(now),
@@ -124,9 +139,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Scope::Read => "for reading".to_owned(),
         Scope::Session(session) => format!("for session {}", session.short()),
     };
-    let until = super::until(token.expires_at);
+    let (until, limits) = (super::until(token.expires_at), super::limits(&token.limits));
     let message = format!(
-        "Created token {} ({}) {what}; it {until}.",
+        "Created token {} ({}) {what}{limits}; it {until}.",
         token.id.short(),
         token.name
     );

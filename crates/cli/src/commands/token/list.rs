@@ -91,6 +91,7 @@ fn table(tokens: &[TokenRecord], now: Timestamp) -> Table {
             Some(session) => format!("session {}", session.short()),
             None => token.scope.as_str().to_owned(),
         };
+        let scope = format!("{scope}{}", super::limits(&token.limits));
         let expires = token
             .expires_at
             .map_or_else(|| "never".to_owned(), ui::when);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::{Timestamp, TokenId, TokenName};
 use siglum_engine::identity::access::{self, NewToken};
 use siglum_engine::views::find;
@@ -22,7 +22,7 @@ pub const SCHEMA: &str = "siglum.token.rotate/1";
 /// Replace a token with a new one, and print the new one once
 ///
 /// The old token stays valid for the grace period, so that its users can switch. The new one has the same scope, the
-/// same name and the lifetime that the old one was created with.
+/// same limits, the same name and the lifetime that the old one was created with.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -70,7 +70,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let new = NewToken {
         id: TokenId::mint(&Ids),
         digest: secret.digest(),
+        // Scope and limits are those of the old one.
         scope: Scope::Launcher,
+        limits: Limits::default(),
         name: TokenName::new(&*before.name)
             .map_err(|e| CommandError::failed(format!("the old token's {e}")))?,
         by: cx.person(),

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use siglum_domain::RepositoryId;
+use siglum_domain::access::Limits;
 use siglum_gitstore::remote_name;
 use siglum_ledger::{LedgerError, RepositoryIdentity, RepositoryRecord, Transaction};
 
@@ -58,14 +59,20 @@ pub fn known(tx: &mut dyn Transaction) -> Result<Vec<RepositoryRecord>, LedgerEr
     Ok(all)
 }
 
+/// The name of the remote that a text stands for: an address, or the name itself.
+#[must_use]
+pub fn remote_of(text: &str) -> Option<String> {
+    // Without a scheme it is a name already, with `.git` at its end or without.
+    remote_name(text).or_else(|| remote_name(&format!("ssh://{text}")))
+}
+
 /// The repositories of a name: the id of one, the name that answers have for it, or an address that it is fetched from,
 /// which several may have. Those of forks are among them: nobody says which one is meant.
 ///
 /// # Errors
 /// Those of the ledger.
 pub fn named(tx: &mut dyn Transaction, name: &str) -> Result<Vec<RepositoryId>, LedgerError> {
-    // Without a scheme it is a name already, with `.git` at its end or without.
-    let remote = remote_name(name).or_else(|| remote_name(&format!("ssh://{name}")));
+    let remote = remote_of(name);
     let id = name.parse::<RepositoryId>().ok();
     let mut found = known(tx)?;
     found.retain(|r| {
@@ -73,6 +80,27 @@ pub fn named(tx: &mut dyn Transaction, name: &str) -> Result<Vec<RepositoryId>, 
         is_remote || id == Some(r.id) || r.common_dir == name
     });
     Ok(found.into_iter().map(|r| r.id).collect())
+}
+
+/// The repositories that a token is limited to, with their clones: nothing where it is not, and an empty list where none
+/// of them is known.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn within(
+    tx: &mut dyn Transaction,
+    limits: &Limits,
+) -> Result<Option<Vec<RepositoryId>>, LedgerError> {
+    if limits.repositories().is_empty() {
+        return Ok(None);
+    }
+    let mut ids = Vec::new();
+    for name in limits.repositories() {
+        ids.extend(named(tx, name)?);
+    }
+    ids.sort();
+    ids.dedup();
+    clones(tx, &ids).map(Some)
 }
 
 /// All known clones of some repositories, in this ledger and in others, with themselves before them.

@@ -1,6 +1,6 @@
 //! Repositories that lie on several machines: their identity is sent, and answers have them as one.
 
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::{LedgerId, RepositoryId, SessionId};
 use siglum_ledger::{CheckpointFilter, DESTINATION, RepositoryIdentity, SessionFilter};
 use uuid::Uuid;
@@ -228,4 +228,35 @@ fn a_session_adds_an_identity_that_nobody_knows_and_changes_none() {
     let taken = take(&mut to, &by_session, &changing).unwrap();
     assert_eq!(taken.set_aside.len(), 1, "{taken:?}");
     assert_eq!(known(&mut to, id), identity(1, Some("host/o/r")));
+}
+
+#[test]
+fn a_token_that_is_limited_to_a_repository_sends_no_other_one() {
+    let limited_to = |name: &str| Caller {
+        limits: Limits::new([], [name.to_owned()]).unwrap(),
+        ..launcher()
+    };
+    let mut to = receiver();
+    let mut from = Laptop::new(11).known_by(1, Some("host/o/r"));
+    let all = from.batch();
+    let refused = take(&mut to, &limited_to("host/o/other"), &all).unwrap_err();
+    assert_eq!(refused.code(), "forbidden", "{refused}");
+    assert!(to.read(|tx| tx.replica_repositories()).is_empty());
+    let taken = take(&mut to, &limited_to("host/o/r"), &all).unwrap();
+    assert!(taken.set_aside.is_empty(), "{taken:?}");
+    // What is known of a repository counts, and not what a batch says of it.
+    from.identify(1, Some("host/o/other"));
+    let moved = from.batch();
+    let refused = take(&mut to, &limited_to("host/o/other"), &moved).unwrap_err();
+    assert_eq!(refused.code(), "forbidden", "{refused}");
+    assert_eq!(
+        known(&mut to, from.repository),
+        identity(1, Some("host/o/r"))
+    );
+    let none = Batch {
+        repositories: Vec::new(),
+        ..moved
+    };
+    let refused = take(&mut to, &limited_to("host/o/other"), &none).unwrap_err();
+    assert_eq!(refused.code(), "forbidden", "{refused}");
 }

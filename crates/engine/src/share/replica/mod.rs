@@ -21,6 +21,7 @@ mod entries;
 mod error;
 #[cfg(test)]
 mod identities;
+mod inside;
 mod limits;
 mod outgoing;
 mod outsiders;

@@ -11,6 +11,7 @@ use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Transaction};
 
 use super::error::{forbid, refuse};
+use super::inside;
 use super::outsiders;
 use super::passing::family;
 use super::wire::*;
@@ -44,6 +45,7 @@ pub(super) fn admit(
             AccessError::Ledger(error) => ReplicaError::Ledger(error),
             other => forbid(DocumentName::Batch, other.to_string()),
         })?;
+    inside::admit(tx, &caller.limits, batch)?;
     let Some(own) = caller.scope.session() else {
         return Ok((standing, None));
     };

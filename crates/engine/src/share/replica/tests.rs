@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::link::Link;
 use siglum_domain::receipt::GENESIS;
 use siglum_domain::redact::Redactor;
@@ -56,6 +56,7 @@ pub(super) fn launcher() -> Caller {
         token: TokenId::from_uuid(Uuid::from_u128(0x70)),
         name: "laptop".to_owned(),
         scope: Scope::Launcher,
+        limits: Limits::default(),
         note_due: false,
     }
 }
