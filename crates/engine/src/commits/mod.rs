@@ -4,6 +4,7 @@
 //! [`judgements`]); lines get their authors ([`authors`]); [`why`], [`lines`], [`check`] and [`checkpoints`] answer, and [`answers`] has the form in which they leave.
 
 pub mod answers;
+pub mod author_prompts;
 pub mod authors;
 pub(crate) mod calls;
 pub mod check;
