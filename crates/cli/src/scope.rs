@@ -7,7 +7,7 @@ use serde::Serialize;
 use siglum_domain::scope::{Kinds, Scope};
 use siglum_domain::{RepositoryId, Timestamp};
 use siglum_engine::identity::repositories;
-use siglum_gitstore::{Repo, discover};
+use siglum_gitstore::{Repo, discover, remote_name};
 use siglum_ledger::{
     Durability, Ledger, LedgerError, Projection, Reach, RepositoryRecord, Transaction, read, write,
 };
@@ -58,6 +58,37 @@ impl Where {
     /// Whether all repositories are included: because it is said, or because a server knows no directory of this machine.
     pub fn is_everywhere(&self) -> bool {
         self.all || (self.repository.is_none() && store::is_server())
+    }
+
+    /// Whether the repository is another one than that of the current directory, or all are included.
+    pub const fn is_elsewhere(&self) -> bool {
+        self.all || self.repository.is_some()
+    }
+
+    /// The repository by the name that a gateway knows it by, its id or its remote, unless all are included.
+    pub fn name_at_gateway(&self, cx: &Cx) -> Result<Option<String>, CommandError> {
+        let repo = match &self.repository {
+            _ if self.all => return Ok(None),
+            None => cx.repo()?,
+            Some(text) => {
+                let is_id = text.parse::<RepositoryId>().is_ok();
+                match discover(&cx.dir.join(text), None, None) {
+                    Some(repo) if !is_id && cx.dir.join(text).exists() => repo,
+                    // A password in an address does not leave.
+                    _ => return Ok(Some(remote_name(text).unwrap_or_else(|| text.clone()))),
+                }
+            }
+        };
+        let remote = siglum_gitstore::remote(Path::new(&repo.place.common_dir));
+        match remote.filter(|name| !name.starts_with('/')) {
+            Some(name) => Ok(Some(name)),
+            None => {
+                let worktree = &repo.place.worktree;
+                let error = format!("{worktree} has no remote that a gateway may know it by");
+                Err(CommandError::not_found(error)
+                    .hint("Name the repository with `--repository REMOTE`, or pass `--all`."))
+            }
+        }
     }
 
     /// The repositories, if they are not all, with their clones; `here` is that of the current directory.

@@ -1,10 +1,12 @@
-//! What the team's gateway says of commits that nobody is known here to have made: asked for by id, kept for later.
+//! What the team's gateway says of commits that nobody is known here to have made: asked for by id, kept for later. What
+//! else it has is read by [`reader`], and not kept.
 //!
 //! Only a gateway is asked that the user named for the repository: one that `siglum sync` remembers, where the repository
 //! is in its scope, or that of the environment. All commits of a command are in one request, with 500 at most; there is
 //! one try. An answer is never joined with what is known here, and says where it is from.
 
 mod answer_cache;
+pub mod reader;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -122,18 +124,30 @@ impl Team {
         ledger: Option<&mut SqliteLedger>,
         repository: Option<RepositoryId>,
     ) -> Result<Self, CommandError> {
+        Self::reached(cx, ledger, |projection| {
+            let scope = projection.scope.as_ref();
+            let known = repository.zip(scope);
+            known.is_some_and(|(id, scope)| scope.has_repository(id))
+        })
+    }
+
+    /// Those that are remembered, whatever their scope is, and the one that the environment names.
+    pub fn find_all(cx: &Cx, ledger: Option<&mut SqliteLedger>) -> Result<Self, CommandError> {
+        Self::reached(cx, ledger, |_| true)
+    }
+
+    fn reached(
+        cx: &Cx,
+        ledger: Option<&mut SqliteLedger>,
+        is_reached: impl Fn(&Projection) -> bool,
+    ) -> Result<Self, CommandError> {
         let known = match ledger {
             Some(ledger) => gateway::remembered(ledger)?,
             None => Vec::new(),
         };
         let mut gateways = Vec::new();
-        for projection in &known {
-            let scope = projection.scope.as_ref();
-            let is_inside = repository
-                .zip(scope)
-                .is_some_and(|(id, scope)| scope.has_repository(id));
-            let address = Address::parse(&projection.target, Plain::Anywhere);
-            if let (true, Ok(address)) = (is_inside, address)
+        for projection in known.iter().filter(|projection| is_reached(projection)) {
+            if let Ok(address) = Address::parse(&projection.target, Plain::Anywhere)
                 && let Some(token) = gateway::kept_token(&cx.home, &projection.name)
             {
                 gateways.push(Gateway { address, token });
@@ -144,6 +158,11 @@ impl Team {
             Err(error) => cx.ui.warning(format!("{:#}", error.source)),
         }
         Ok(Self(gateways))
+    }
+
+    /// The addresses of all of them.
+    pub fn addresses(&self) -> Vec<String> {
+        self.0.iter().map(|g| g.address.to_string()).collect()
     }
 
     /// Whether nobody may be asked.
@@ -194,11 +213,14 @@ impl Gateway {
     fn ask(&self, cx: &Cx, kept: &KeptAnswers, questions: &[&Question], found: &mut TeamAnswers) {
         let now = clock::now();
         let (mut old, mut open) = (Vec::new(), Vec::new());
+        let mut unknown = kept.unknown();
         for question in questions {
-            match kept.get(&question.commit, self.address.as_str()) {
+            let (commit, gateway) = (&question.commit, self.address.as_str());
+            match kept.get(commit, gateway) {
                 Some(known) if known.is_fresh(now) && question.is_settled_by(&known.answer) => {
                     found.add(known);
                 }
+                None if question.named.is_empty() && unknown.contains(gateway, commit, now) => {}
                 known => {
                     old.extend(known);
                     open.push(*question);
@@ -222,6 +244,11 @@ impl Gateway {
             };
             kept.put(&known);
             found.add(known);
+        }
+        if !settled.is_empty() {
+            let is_known = |commit: &Oid| found.answers.contains_key(commit);
+            unknown.note(self.address.as_str(), &settled, is_known, now);
+            kept.put_unknown(&unknown);
         }
         if has_more {
             kept.prune();
@@ -250,8 +277,12 @@ impl Gateway {
         }
     }
 
+    fn client(&self) -> GatewayClient {
+        GatewayClient::new(self.address.clone(), Some(self.token.clone()), PATIENCE)
+    }
+
     fn responses(&self, questions: Vec<&Question>) -> Responses {
-        let client = GatewayClient::new(self.address.clone(), Some(self.token.clone()), PATIENCE);
+        let client = self.client();
         let until = Instant::now() + LONGEST;
         let (mut all, mut waiting) = (Responses::default(), questions);
         while !waiting.is_empty() {

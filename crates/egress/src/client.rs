@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use ureq::http::StatusCode;
-use ureq::typestate::WithBody;
-use ureq::{Agent, RequestBuilder};
+use ureq::http::{Response, StatusCode};
+use ureq::{Agent, Body, RequestBuilder};
 
 use crate::address::Address;
 use crate::agent::{ANSWER_MOST, Timeouts, agent};
@@ -156,6 +155,19 @@ impl GatewayClient {
         Ok(answer.body)
     }
 
+    /// Reads what a route answers to a `GET` request with these parameters; one try.
+    ///
+    /// # Errors
+    /// What the server says, or why there is no answer.
+    pub fn get(&self, path: &str, parameters: &[(&str, String)]) -> Result<Value, EgressError> {
+        let request = self.agent.get(self.address.join(path));
+        let request = parameters
+            .iter()
+            .fold(request, |request, (name, value)| request.query(name, value));
+        let answer = self.answer(self.identified(request).call())?;
+        Ok(answer.body)
+    }
+
     /// Hands over a batch, JSON in a zstd frame: `POST /v1/replicas`. Gives the positions of the answer.
     ///
     /// # Errors
@@ -188,15 +200,18 @@ impl GatewayClient {
     }
 
     fn once(&self, path: &str, sent: Sent<'_>) -> Result<Answer, EgressError> {
-        let request = self.request(path);
+        let request = self.identified(self.agent.post(self.address.join(path)));
         let json = "application/json";
-        let sent = match sent {
+        self.answer(match sent {
             Sent::Json(value) => request.content_type(json).send(value.to_string()),
             Sent::Packed(bytes) => request
                 .content_type(json)
                 .header("content-encoding", "zstd")
                 .send(bytes),
-        };
+        })
+    }
+
+    fn answer(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<Answer, EgressError> {
         let unreachable = |error: &ureq::Error| EgressError::Unreachable {
             address: self.address.to_string(),
             why: error.to_string(),
@@ -214,11 +229,9 @@ impl GatewayClient {
         self.read(status, &body, after.map(Duration::from_secs))
     }
 
-    fn request(&self, path: &str) -> RequestBuilder<WithBody> {
-        let request = self
-            .agent
-            .post(self.address.join(path))
-            .header("accept", "application/json, application/problem+json");
+    /// A request that says which answers it takes, and by which token the gateway knows us.
+    fn identified<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        let request = request.header("accept", "application/json, application/problem+json");
         match &self.token {
             Some(token) => request.header("authorization", token.header()),
             None => request,

@@ -17,13 +17,14 @@ use siglum_engine::views::find;
 use siglum_engine::worker;
 use siglum_ledger::{Ledger, RepositoryRecord, read};
 
+use super::team;
 use crate::config;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::regular_file;
 use crate::scope::Where;
 use crate::store;
-use crate::time;
+use crate::time::{self, Period};
 use crate::ui::{self, Cell, Style, Table};
 
 pub use json::Json;
@@ -54,7 +55,10 @@ Examples:
     siglum cost --by model --link issue=42
 
   Cost of each agent from the beginning, in all repositories
-    siglum cost --by agent --since all --all")]
+    siglum cost --by agent --since all --all
+
+  What an issue cost the team
+    siglum cost --link issue=42 --team")]
 pub struct Args {
     /// Group usage by this dimension
     #[arg(long, value_name = "WHAT", default_value = "session", value_parser = by())]
@@ -85,6 +89,9 @@ pub struct Args {
     /// Explain the difference from the plain sum of all records
     #[arg(long)]
     pub explain: bool,
+    /// Sum up the sessions at the team's gateway, and nothing of this machine; days are in UTC; needs a launcher token
+    #[arg(long, conflicts_with = "explain")]
+    pub team: bool,
 }
 
 /// From when on usage is summed up.
@@ -131,6 +138,9 @@ fn by() -> impl clap::builder::TypedValueParser<Value = By> {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    if args.team {
+        return of_team(args, cx);
+    }
     let found = find(args, cx)?;
     if cx.ui.json {
         return cx.ui.json(SCHEMA, found.json(args));
@@ -149,6 +159,31 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         cx.ui.table(&explained(&costs.explained))?;
     }
     tell(cx, &found);
+    Ok(())
+}
+
+/// The same of what the team's gateway has.
+fn of_team(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let query = team::cost::CostQuery {
+        by: args.by,
+        heading: heading(args.by),
+        place: &args.place,
+        period: Period {
+            since: args.from(),
+            until: args.until,
+        },
+        session: args.session.as_deref(),
+        agent: args.agent.as_ref(),
+        model: args.model.as_deref(),
+        links: &args.link,
+        limit: args.limit,
+    };
+    team::cost::run(cx, &query)?;
+    if args.is_recent() && !cx.ui.json {
+        cx.ui.hint(format!(
+            "This is of the last {DAYS} days; `--since all` covers everything."
+        ));
+    }
     Ok(())
 }
 

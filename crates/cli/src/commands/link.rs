@@ -1,7 +1,7 @@
 //! `siglum link`: facts attached to a session, by hand.
 
 use clap::Subcommand;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use siglum_domain::SessionId;
 use siglum_domain::link::{Link, LinkError};
 use siglum_engine::identity::links::{self, Change, Changed};
@@ -84,7 +84,7 @@ pub struct Json {
 }
 
 /// A fact attached to a session.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Fact {
     field: String,
     /// A number, or text.
@@ -121,6 +121,13 @@ impl Facts {
 pub fn words(links: &[Link]) -> String {
     let words: Vec<String> = links.iter().map(Link::to_string).collect();
     words.join(", ")
+}
+
+impl Fact {
+    /// The fact, if it is one that this program knows.
+    pub fn to_link(&self) -> Option<Link> {
+        Link::from_json(&self.field, &self.value).ok()
+    }
 }
 
 impl From<&Link> for Fact {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::{AgentName, Oid, SessionId};
-use siglum_engine::views::overview::{self, Asker, CommitLog, LogFilter, LoggedCommit};
+use siglum_engine::commits::answers::Asker;
+use siglum_engine::views::overview::{self, CommitLog, LogFilter, LoggedCommit};
 use siglum_gitstore::GitError;
 use siglum_ledger::SessionRecord;
 

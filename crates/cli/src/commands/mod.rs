@@ -35,6 +35,7 @@ pub mod session;
 pub mod show;
 pub mod status;
 pub mod sync;
+pub mod team;
 pub mod token;
 pub mod uninstall;
 pub mod upgrade;

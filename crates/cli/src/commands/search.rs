@@ -7,6 +7,7 @@ use siglum_engine::views::search::{self, Findings, Query, SearchResult, Words};
 use siglum_ledger::{RepositoryRecord, SessionFilter, read};
 
 use super::session::list::Session;
+use super::team;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
@@ -31,7 +32,10 @@ Examples:
     siglum search cart rounding
 
   Find the sessions of an issue in all repositories
-    siglum search issue=42 --all")]
+    siglum search issue=42 --all
+
+  Find what the team discussed in this repository
+    siglum search cart rounding --team")]
 pub struct Args {
     /// Word to search for, or a part of one
     #[arg(required = true, value_name = "WORD")]
@@ -49,6 +53,9 @@ pub struct Args {
     pub agent: Option<AgentName>,
     #[command(flatten)]
     pub place: Where,
+    /// Search the sessions at the team's gateway, and nothing of this machine; needs a launcher token
+    #[arg(long)]
+    pub team: bool,
 }
 
 /// The JSON form of the answer.
@@ -79,6 +86,17 @@ struct HitJson {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    if args.team {
+        let query = team::search::SearchQuery {
+            words: &args.words,
+            place: &args.place,
+            period: args.period,
+            agent: args.agent.as_ref(),
+            limit: args.limit,
+            within: args.within,
+        };
+        return team::search::run(cx, &query);
+    }
     let (findings, repositories) = find(args, cx)?;
     if cx.ui.json {
         return cx

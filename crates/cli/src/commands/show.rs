@@ -4,7 +4,7 @@ use siglum_domain::Oid;
 use siglum_engine::views::find::{self, FindError, Named};
 
 use super::session::show::Depth;
-use super::{checkpoint, session, why};
+use super::{checkpoint, session, team, why};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::store;
@@ -19,16 +19,25 @@ Examples:
     siglum show a1b2c3d4
 
   Show the session behind the last commit, in full
-    siglum show HEAD --full")]
+    siglum show HEAD --full
+
+  Show what changed in the last turn of a colleague's session
+    siglum show a1b2c3d4 --team --limit 1")]
 pub struct Args {
     /// Id or the last digits of it, the agent's native id of a session, or a commit
     #[arg(value_name = "SESSION|CHECKPOINT|COMMIT")]
     name: String,
     #[command(flatten)]
     depth: Depth,
+    /// Show a session at the team's gateway, and what changed in its last turns; needs a launcher token
+    #[arg(long, conflicts_with_all = ["turn", "full"])]
+    team: bool,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    if args.team {
+        return team::session::run(cx, &args.name, args.depth.limit);
+    }
     let mut ledger = store::open(cx)?;
     let found = match find::anything(&mut ledger, &args.name) {
         Ok(named) => Some(named),

@@ -17,6 +17,7 @@ use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::Lock;
+use crate::team::Team;
 use crate::ui::{self, Cell, Style, Table};
 
 /// How many running sessions are named.
@@ -43,6 +44,8 @@ pub struct Status {
     spooled: (usize, Option<Timestamp>),
     worker: Worker,
     projections: Vec<Standing>,
+    /// The gateways that answer for commits of this repository which nobody is known here to have made.
+    gateways: Vec<String>,
     /// The turns that a driver left open, or has open.
     turns: Vec<OpenJson>,
 }
@@ -89,6 +92,7 @@ fn read_status(cx: &Cx) -> Result<Status, CommandError> {
             spooled: spooled(cx),
             worker: Worker::NotNeeded,
             projections: Vec::new(),
+            gateways: Team::find(cx, None, None)?.addresses(),
             turns: Vec::new(),
         });
     }
@@ -107,14 +111,16 @@ fn read_status(cx: &Cx) -> Result<Status, CommandError> {
             Worker::Started
         }
     };
+    let here = here.map(|r| r.id);
     Ok(Status {
         installed,
-        here: here.map(|r| r.id),
+        here,
         repositories: read(&mut ledger, |tx| tx.repositories())?,
         overview,
         spooled,
         worker,
         projections,
+        gateways: Team::find(cx, Some(&mut ledger), here)?.addresses(),
         turns: open_turns(cx, &mut ledger)?,
     })
 }
@@ -150,6 +156,9 @@ fn print(cx: &Cx, status: &Status) -> Result<(), CommandError> {
     )?;
     field(cx, "Worker", status.worker.word())?;
     projections(cx, status)?;
+    for gateway in &status.gateways {
+        field(cx, "Reads from", gateway)?;
+    }
     turns(cx, status)?;
     for (queue, item, at, reason) in status.overview.parked.iter().take(3) {
         let age = ui::ago(*at, clock::now());

@@ -1,7 +1,10 @@
-//! Answers of gateways, kept by commit: a file for each, in a directory of Siglum's home that only the user enters.
+//! Answers of gateways, kept by commit: a file for each, in a directory of Siglum's home that only the user enters. One more
+//! file has the commits that gateways did not know a moment ago.
 //!
 //! What cannot be kept or read is as if it had never come.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -15,6 +18,12 @@ use crate::secret_files;
 
 /// So long an answer is used without asking again, in ms.
 const FRESH_MS: i64 = 10 * 60 * 1000;
+/// So long a gateway is not asked again about a commit that it did not know, in ms.
+const UNKNOWN_MS: i64 = 60 * 1000;
+/// The most commits of which it is kept that a gateway did not know them: the oldest go first.
+const UNKNOWN_MOST: usize = 5_000;
+/// The file with them.
+const UNKNOWN_FILE: &str = "unknown.json";
 /// The largest answer that is kept, in bytes.
 const FILE_MOST: u64 = 2 << 20;
 /// The most answers that are kept, and the most bytes of all of them: the oldest go first.
@@ -35,6 +44,47 @@ impl Kept {
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         (0..FRESH_MS).contains(&now.millis_since(self.at))
     }
+}
+
+/// The commits that gateways did not know a moment ago: of each gateway, by its address, when it said so.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct UnknownCommits(BTreeMap<String, BTreeMap<Oid, Timestamp>>);
+
+impl UnknownCommits {
+    /// Whether a gateway did not know a commit so lately that it is not asked again.
+    pub fn contains(&self, gateway: &str, commit: &Oid, now: Timestamp) -> bool {
+        let at = self.0.get(gateway).and_then(|commits| commits.get(commit));
+        at.is_some_and(|at| is_late(*at, now))
+    }
+
+    /// Notes which of the commits that a gateway was asked about it does not know.
+    pub fn note(
+        &mut self,
+        gateway: &str,
+        commits: &BTreeSet<Oid>,
+        is_known: impl Fn(&Oid) -> bool,
+        now: Timestamp,
+    ) {
+        for commits in self.0.values_mut() {
+            commits.retain(|_, at| is_late(*at, now));
+        }
+        self.0.retain(|_, commits| !commits.is_empty());
+        let noted = self.0.entry(gateway.to_owned()).or_default();
+        noted.retain(|commit, _| !commits.contains(commit));
+        let unknown = commits.iter().filter(|commit| !is_known(commit));
+        noted.extend(unknown.map(|commit| (commit.clone(), now)));
+        if noted.len() > UNKNOWN_MOST {
+            let mut newest: Vec<(Oid, Timestamp)> = std::mem::take(noted).into_iter().collect();
+            newest.sort_by_key(|(_, at)| Reverse(*at));
+            newest.truncate(UNKNOWN_MOST);
+            noted.extend(newest);
+        }
+    }
+}
+
+/// Whether a gateway said less than a minute ago that it does not know a commit.
+fn is_late(at: Timestamp, now: Timestamp) -> bool {
+    (0..UNKNOWN_MS).contains(&now.millis_since(at))
 }
 
 /// All answers that are kept.
@@ -69,6 +119,23 @@ impl KeptAnswers {
         }
         if let Err(error) = secret_files::write_private(&self.dir, &name, &text) {
             tracing::debug!("cannot keep an answer of the gateway: {error}");
+        }
+    }
+
+    /// The commits that gateways did not know a moment ago.
+    pub fn unknown(&self) -> UnknownCommits {
+        let text = regular_file::read_text(&self.dir.join(UNKNOWN_FILE), FILE_MOST);
+        let unknown = text.ok().and_then(|text| serde_json::from_str(&text).ok());
+        unknown.unwrap_or_default()
+    }
+
+    /// Keeps them in place of those before.
+    pub fn put_unknown(&self, unknown: &UnknownCommits) {
+        let Ok(text) = serde_json::to_string(unknown) else {
+            return;
+        };
+        if let Err(error) = secret_files::write_private(&self.dir, UNKNOWN_FILE, &text) {
+            tracing::debug!("cannot keep which commits the gateway does not know: {error}");
         }
     }
 
@@ -153,5 +220,30 @@ mod tests {
             [999, 1_000, 1_599, 1_600].map(fresh),
             [false, true, true, false]
         );
+    }
+
+    #[test]
+    fn a_commit_is_unknown_for_a_minute() {
+        let dir = tempfile::tempdir().unwrap();
+        let answers = KeptAnswers::at(dir.path().join("answers"));
+        let (here, there) = ("https://team.example", "https://other.example");
+        let oid = |letter: &str| Oid::new(letter.repeat(40)).unwrap();
+        let at = Timestamp::from_seconds(100);
+        let commits = BTreeSet::from([oid("a"), oid("b")]);
+        let mut unknown = answers.unknown();
+        unknown.note(here, &commits, |commit| *commit == oid("b"), at);
+        answers.put_unknown(&unknown);
+        let mut unknown = answers.unknown();
+        assert!(unknown.contains(here, &oid("a"), at.plus_millis(UNKNOWN_MS - 1)));
+        assert!(!unknown.contains(here, &oid("a"), at.plus_millis(UNKNOWN_MS)));
+        assert!(!unknown.contains(here, &oid("a"), at.plus_millis(-1)));
+        assert!(!unknown.contains(here, &oid("b"), at));
+        assert!(!unknown.contains(there, &oid("a"), at));
+        // Then it knows it.
+        unknown.note(here, &commits, |_| true, at);
+        assert!(!unknown.contains(here, &oid("a"), at));
+        let many = (0..=UNKNOWN_MOST).map(|n| Oid::new(format!("{n:040x}")).unwrap());
+        unknown.note(there, &many.collect(), |_| false, at);
+        assert_eq!(unknown.0[there].len(), UNKNOWN_MOST);
     }
 }

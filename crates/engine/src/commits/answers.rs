@@ -22,6 +22,7 @@ use siglum_ledger::{
     FileAuthors, Forgotten, LedgerError, Mode, SeenBy, SessionOrigin, SessionRecord, Transaction,
 };
 
+use crate::commits::author_prompts::{AuthorPrompt, LoggedEdits};
 use crate::commits::origins::Origin;
 use crate::commits::prompts::Prompt;
 use crate::commits::why::{self, Claim, SessionCard, Why};
@@ -49,6 +50,9 @@ pub enum AnswerError {
     #[error("the answer about commit {commit} is invalid: {rule}")]
     Invalid { commit: Oid, rule: &'static str },
 }
+
+/// Asks a gateway about commits that nobody is known here to have made.
+pub type Asker<'a> = &'a mut dyn FnMut(&[Oid]) -> BTreeMap<Oid, CommitAnswer>;
 
 /// What is known of some commits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +93,9 @@ pub struct CommitAnswer {
     pub files: Vec<AuthoredFile>,
     /// What led to it, the beginning of a long one.
     pub prompt: Option<Prompt>,
+    /// What led to the lines of its authors, as far as that is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub author_prompts: Vec<AuthorPrompt>,
     pub rewritten_from: Vec<Oid>,
     /// The same, and those that they were rewritten from, each with who made it.
     pub origins: Vec<Origin>,
@@ -148,7 +155,7 @@ pub fn answers(
             .checkpoints
             .extend(named_checkpoint(tx, id, within)?);
     }
-    let mut bytes = 0;
+    let (mut bytes, mut edits) = (0, LoggedEdits::default());
     for commit in commits.iter().collect::<BTreeSet<_>>() {
         if bytes >= RESPONSE_FULL {
             response.left_off.push(commit.clone());
@@ -157,7 +164,8 @@ pub fn answers(
         let Some(why) = why::recorded_anywhere(tx, commit, within)? else {
             continue;
         };
-        let mut answer = CommitAnswer::from_why(why);
+        let author_prompts = edits.prompts(tx, &why)?;
+        let mut answer = CommitAnswer::from_why(why, author_prompts);
         answer.redact(redactor);
         if let Some((answer, size)) = answer.bounded() {
             bytes += size;
@@ -220,7 +228,7 @@ impl CommitAnswers {
 }
 
 impl CommitAnswer {
-    fn from_why(why: Why) -> Self {
+    fn from_why(why: Why, author_prompts: Vec<AuthorPrompt>) -> Self {
         let files = why.authors.into_iter().flat_map(|author| author.files);
         let mut answer = Self {
             commit: why.facts.commit,
@@ -234,6 +242,7 @@ impl CommitAnswer {
                 .map(|(path, spans)| AuthoredFile { path, spans })
                 .collect(),
             prompt: why.prompt,
+            author_prompts,
             rewritten_from: why.rewritten_from,
             origins: why.origins,
             same_patch: why.same_patch,
@@ -249,13 +258,15 @@ impl CommitAnswer {
 
     fn prompts(&mut self) -> impl Iterator<Item = &mut Prompt> {
         let origins = self.origins.iter_mut().filter_map(|o| o.prompt.as_mut());
-        self.prompt.iter_mut().chain(origins)
+        let authors = self.author_prompts.iter_mut().map(|a| &mut a.prompt);
+        self.prompt.iter_mut().chain(origins).chain(authors)
     }
 
     /// The sessions of which a prompt is in it.
     pub fn prompted(&self) -> impl Iterator<Item = SessionId> {
         let origins = self.origins.iter().filter_map(|o| o.prompt.as_ref());
-        let prompts = self.prompt.iter().chain(origins);
+        let authors = self.author_prompts.iter().map(|a| &a.prompt);
+        let prompts = self.prompt.iter().chain(origins).chain(authors);
         prompts.map(|prompt| prompt.session)
     }
 
@@ -266,6 +277,7 @@ impl CommitAnswer {
         let mut bytes = size(&self);
         if bytes > ANSWER_MOST {
             self.files.clear();
+            self.author_prompts.clear();
             self.origins.iter_mut().for_each(|o| o.prompt = None);
             bytes = size(&self);
         }
@@ -284,6 +296,8 @@ impl CommitAnswer {
         let attestations = self.attestations.iter_mut();
         attestations.for_each(|a| redact(&mut a.name));
         self.files.iter_mut().for_each(|f| redact(&mut f.path));
+        let paths = self.author_prompts.iter_mut().flat_map(|a| &mut a.paths);
+        paths.for_each(redact);
         for session in &mut self.sessions {
             session.title.iter_mut().for_each(redact);
         }

@@ -1,6 +1,6 @@
 //! Who wrote the lines of a file as it stands in a checkout, committed or not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use siglum_domain::evidence::Verdict;
@@ -9,12 +9,14 @@ use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::{Git, Repo};
 use siglum_ledger::{Ledger, RepositoryRecord, read, stored_name};
 
+use crate::commits::answers::{Asker, CommitAnswer};
+use crate::commits::author_prompts::prompt_of_author;
 use crate::commits::authors::{self, FileHere};
 use crate::commits::contents::Contents;
 use crate::commits::elsewhere;
 use crate::commits::prompts::made_at;
 use crate::commits::prompts::{Prompt, prompts_of_lines};
-use crate::commits::why::{SessionCard, card, find_commit};
+use crate::commits::why::{SessionCard, card, claim, find_commit, stated};
 use crate::{EngineError, World};
 
 /// Lines in a row of which the same is known.
@@ -31,6 +33,8 @@ pub struct LineRun {
     pub verdict: Verdict,
     /// What its session was asked when it wrote them.
     pub prompt: Option<Prompt>,
+    /// Whether a gateway answers for the commit, and not this ledger.
+    pub by_gateway: bool,
 }
 
 /// Who wrote a file.
@@ -55,16 +59,25 @@ struct Line {
     text: Vec<u8>,
 }
 
-/// Who wrote a file with this content, or some of its lines.
+impl Line {
+    /// The file that it is a line of.
+    fn place(&self) -> Place {
+        (self.commit.clone(), self.path.clone())
+    }
+}
+
+/// Who wrote a file with this content, or some of its lines. With somebody to `ask`, all commits of lines of which nobody is
+/// known here are asked about at once; without a repository only other ledgers' records and who is asked can tell anything.
 ///
 /// # Errors
 /// Git fails, or those of the ledger.
 pub fn lines(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
-    repository: &RepositoryRecord,
+    repository: Option<&RepositoryRecord>,
     (repo, path, content): (&Repo, &str, &[u8]),
     range: Option<RangeInclusive<u32>>,
+    ask: Option<Asker<'_>>,
 ) -> Result<Lines, EngineError> {
     let git = world.git(&repo.place.worktree);
     let count = u32::try_from(count_lines(content)).unwrap_or(u32::MAX);
@@ -93,10 +106,38 @@ pub fn lines(
         repository,
         git: &git,
         known: BTreeMap::new(),
+        answers: BTreeMap::new(),
     };
-    let answers = writers.tell(&file, &lines)?;
+    writers.look_up(&file, &lines)?;
+    if let Some(ask) = ask {
+        writers.ask(&lines, ask)?;
+    }
+    let runs = in_runs(first, writers.tell(&lines)?);
+    let mut sessions = BTreeMap::new();
+    for answer in writers.answers.values() {
+        sessions.extend(answer.cards());
+    }
+    let named: BTreeSet<SessionId> = runs.iter().filter_map(|run| run.session).collect();
+    sessions.retain(|id, _| named.contains(id));
+    for id in named {
+        if !sessions.contains_key(&id)
+            && let Some(card) = read(ledger, |tx| card(tx, id))?
+        {
+            sessions.insert(id, card);
+        }
+    }
+    Ok(Lines {
+        path: path.to_owned(),
+        count,
+        runs,
+        sessions,
+    })
+}
+
+/// Lines in a row of which the same is known, as one.
+fn in_runs(first: u32, lines: Vec<LineRun>) -> Vec<LineRun> {
     let mut runs: Vec<LineRun> = Vec::new();
-    for (number, one) in (first..).zip(answers) {
+    for (number, one) in (first..).zip(lines) {
         let is_same = |run: &LineRun| {
             (&run.commit, run.session, run.verdict, &run.prompt)
                 == (&one.commit, one.session, one.verdict, &one.prompt)
@@ -110,20 +151,7 @@ pub fn lines(
             }),
         }
     }
-    let mut sessions = BTreeMap::new();
-    for id in runs.iter().filter_map(|run| run.session) {
-        if !sessions.contains_key(&id)
-            && let Some(card) = read(ledger, |tx| card(tx, id))?
-        {
-            sessions.insert(id, card);
-        }
-    }
-    Ok(Lines {
-        path: path.to_owned(),
-        count,
-        runs,
-        sessions,
-    })
+    runs
 }
 
 /// Where each of these lines came from, by git. A file that HEAD does not have came from nowhere.
@@ -175,33 +203,96 @@ struct Written {
     spans: Vec<Span>,
 }
 
+/// A file of a commit, or the file here.
+type Place = (Option<Oid>, String);
+
 /// Looks each commit up once.
 struct Writers<'a> {
     world: &'a World<'a>,
     ledger: &'a mut dyn Ledger,
-    repository: &'a RepositoryRecord,
+    repository: Option<&'a RepositoryRecord>,
     git: &'a Git,
-    known: BTreeMap<(Option<Oid>, String), Option<Written>>,
+    known: BTreeMap<Place, Option<Written>>,
+    /// What a gateway says of commits, in place of what is known here.
+    answers: BTreeMap<Oid, CommitAnswer>,
 }
 
 impl Writers<'_> {
+    /// Finds what is known here of all lines.
+    fn look_up(&mut self, file: &FileHere<'_>, lines: &[Line]) -> Result<(), EngineError> {
+        for line in lines {
+            let place = line.place();
+            if self.known.contains_key(&place) {
+                continue;
+            }
+            let written = match &place.0 {
+                Some(commit) => self.in_commit(commit, &place.1)?,
+                None => self.here(file)?,
+            };
+            self.known.insert(place, written);
+        }
+        Ok(())
+    }
+
+    /// Asks about the commits that nobody is known here to have made, or to have written these lines of.
+    fn ask(&mut self, lines: &[Line], ask: Asker<'_>) -> Result<(), EngineError> {
+        let is_session = |span: &Span| matches!(span.origin, Origin::Session(_));
+        let is_written = |(_, written): &(&Place, &Option<Written>)| {
+            let mut spans = written.iter().flat_map(|written| &written.spans);
+            spans.any(is_session)
+        };
+        let known = self.known.iter().filter(is_written);
+        let known: BTreeSet<&Oid> = known.filter_map(|(place, _)| place.0.as_ref()).collect();
+        let commits = lines.iter().filter_map(|line| line.commit.as_ref());
+        let commits: BTreeSet<&Oid> = commits.filter(|commit| !known.contains(commit)).collect();
+        let here = self.repository.map(|repository| repository.id);
+        let open = read(self.ledger, |tx| {
+            let mut open = Vec::new();
+            for commit in commits.iter().copied() {
+                let record = elsewhere::known_elsewhere(tx, here, commit)?;
+                let verdict = record.as_ref().map(|record| record.judgement.verdict);
+                let claim = match record.map(|record| record.repository).or(here) {
+                    Some(place) => claim(&stated(tx, (place, here.unwrap_or(place)), commit)?),
+                    None => None,
+                };
+                if verdict.is_none_or(|v| v == Verdict::Unknown) && claim.is_none() {
+                    open.push(commit.clone());
+                }
+            }
+            Ok(open)
+        })?;
+        if !open.is_empty() {
+            self.answers = ask(&open);
+            self.answers
+                .retain(|_, answer| answer.adds_to(Verdict::Unknown, false, false));
+        }
+        Ok(())
+    }
+
     /// An answer for each line, with its prompt.
-    fn tell(&mut self, file: &FileHere<'_>, lines: &[Line]) -> Result<Vec<LineRun>, EngineError> {
-        let mut answers = Vec::with_capacity(lines.len());
+    fn tell(&mut self, lines: &[Line]) -> Result<Vec<LineRun>, EngineError> {
+        let mut runs = Vec::with_capacity(lines.len());
         let mut by_session: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, line) in lines.iter().enumerate() {
-            let place = (line.commit.clone(), line.path.clone());
-            let (session, verdict) = self.writer(file, &place, line.number)?;
-            if let Some(session) = session {
-                by_session.entry((place, session)).or_default().push(at);
+            let place = line.place();
+            let answer = line.commit.as_ref().and_then(|c| self.answers.get(c));
+            let (session, verdict) = self.writer(&place, answer, line.number);
+            let mut prompt = None;
+            match (session, answer) {
+                (Some(session), Some(answer)) => {
+                    prompt = prompt_of_author(&answer.author_prompts, session, &place.1).cloned();
+                }
+                (Some(session), None) => by_session.entry((place, session)).or_default().push(at),
+                (None, _) => {}
             }
-            answers.push(LineRun {
+            runs.push(LineRun {
                 first: line.number,
                 last: line.number,
                 commit: line.commit.clone(),
                 session,
                 verdict,
-                prompt: None,
+                prompt,
+                by_gateway: answer.is_some(),
             });
         }
         for ((place, session), ats) in by_session {
@@ -213,57 +304,74 @@ impl Writers<'_> {
             let of = (written.repository, &*path, written.until);
             let prompts = prompts_of_lines(self.world, self.ledger, of, session, &texts)?;
             for (at, prompt) in ats.into_iter().zip(prompts) {
-                answers[at].prompt = prompt;
+                runs[at].prompt = prompt;
             }
         }
-        Ok(answers)
+        Ok(runs)
     }
 
     /// Who wrote one line of a commit's file, or of the file here.
     fn writer(
-        &mut self,
-        file: &FileHere<'_>,
-        place: &(Option<Oid>, String),
+        &self,
+        place: &Place,
+        answer: Option<&CommitAnswer>,
         number: u32,
-    ) -> Result<(Option<SessionId>, Verdict), EngineError> {
-        if !self.known.contains_key(place) {
-            let written = match &place.0 {
-                Some(commit) => self.in_commit(commit, &place.1)?,
-                None => Some(self.here(file)?),
-            };
-            self.known.insert(place.clone(), written);
-        }
-        let written = self.known.get(place).and_then(Option::as_ref);
-        let mut spans = written.into_iter().flat_map(|written| &written.spans);
+    ) -> (Option<SessionId>, Verdict) {
+        let path = stored_name(&place.1);
+        let spans = match answer {
+            Some(answer) => {
+                let file = answer.files.iter().find(|file| file.path == path);
+                file.map(|file| &file.spans)
+            }
+            None => {
+                let written = self.known.get(place).and_then(Option::as_ref);
+                written.map(|written| &written.spans)
+            }
+        };
+        let mut spans = spans.into_iter().flatten();
         let span = spans.find(|span| (span.first..=span.last).contains(&number));
-        Ok(match span.map(|span| (span.origin, span.bridged)) {
+        match span.map(|span| (span.origin, span.bridged)) {
             Some((Origin::Session(session), false)) => (Some(session), Verdict::Certain),
             Some((Origin::Session(session), true)) => (Some(session), Verdict::Likely),
             _ => (None, Verdict::Unknown),
-        })
+        }
     }
 
-    fn here(&mut self, file: &FileHere<'_>) -> Result<Written, EngineError> {
-        let id = self.repository.id;
-        Ok(Written {
+    /// Nothing where nothing is recorded.
+    fn here(&mut self, file: &FileHere<'_>) -> Result<Option<Written>, EngineError> {
+        let Some(id) = self.repository.map(|repository| repository.id) else {
+            return Ok(None);
+        };
+        Ok(Some(Written {
             repository: id,
             until: self.world.now(),
             spans: authors::find_uncommitted(self.world, self.ledger, self.git, id, file)?,
-        })
+        }))
     }
 
     /// Nothing for a commit that nothing can be known of: git need not be asked.
     fn in_commit(&mut self, commit: &Oid, path: &str) -> Result<Option<Written>, EngineError> {
-        let here = self.repository.id;
+        let here = self.repository.map(|repository| repository.id);
         let path = stored_name(path);
         let is_seen = read(self.ledger, |tx| {
-            let known = elsewhere::known_elsewhere(tx, Some(here), commit)?;
-            Ok(known.is_some() || !tx.edits(here, &path, self.world.now())?.is_empty())
+            let known = elsewhere::known_elsewhere(tx, here, commit)?;
+            Ok(match (known, here) {
+                (Some(_), _) => true,
+                (None, Some(here)) => !tx.edits(here, &path, self.world.now())?.is_empty(),
+                (None, None) => false,
+            })
         })?;
         if !is_seen {
             return Ok(None);
         }
-        let found = find_commit(self.world, self.ledger, self.repository, commit)?;
+        let repository = match self.repository {
+            Some(here) => Some(here.clone()),
+            None => elsewhere::repository(self.ledger, None, commit)?,
+        };
+        let Some(repository) = repository else {
+            return Ok(None);
+        };
+        let found = find_commit(self.world, self.ledger, &repository, commit)?;
         Ok(found.map(|found| Written {
             repository: found.place,
             until: made_at(found.record.as_ref(), &found.facts),

@@ -6,6 +6,7 @@
 
 pub mod answers;
 pub mod attestations;
+pub mod author_prompts;
 pub mod authors;
 pub(crate) mod calls;
 pub mod check;

@@ -13,7 +13,7 @@ use siglum_ledger::{
     SessionListing, SessionOrigin, SessionRecord, Transaction, read,
 };
 
-use crate::commits::answers::CommitAnswer;
+use crate::commits::answers::{Asker, CommitAnswer};
 use crate::commits::attestations::{answered_record, attestations_of};
 use crate::commits::elsewhere;
 use crate::commits::origins::{makers, origins_of};
@@ -118,9 +118,6 @@ pub struct CommitLog {
     /// Whether an import of the repository runs, or did not come to its end.
     pub importing: bool,
 }
-
-/// Asks a gateway about commits that nobody is known here to have made.
-pub type Asker<'a> = &'a mut dyn FnMut(&[Oid]) -> BTreeMap<Oid, CommitAnswer>;
 
 /// Lists commits with who made them. One git process, one transaction; with somebody to `ask` another transaction, and all
 /// of those at once that nobody is known here to have made. Without a repository only other ledgers' records and who is

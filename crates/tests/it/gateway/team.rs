@@ -7,8 +7,10 @@ use siglum_domain::access::Scope;
 
 use super::client::id;
 use super::server::{Gateway, base, on_a_file, tenant, token_for};
+use crate::costs::spend;
 use crate::faults::store::Store;
 use crate::harness::{Agent, Repo, World, until};
+use crate::moved_repositories::looked_at;
 
 /// What stands in the prompt alone.
 const PROMPT: &str = "Write the quarterly-letter.";
@@ -16,13 +18,25 @@ const PROMPT: &str = "Write the quarterly-letter.";
 /// A laptop's repository with a commit of a session, which the gateway has.
 pub(super) fn sent<'w>(laptop: &'w World, gateway: &Gateway) -> Repo<'w> {
     let repo = laptop.repo();
-    let mut agent = Agent::start(&repo, "one");
-    agent.prompt(PROMPT);
-    agent.write("a.txt", "one\ntwo\n");
-    agent.sh("git add . && git commit -q -m work");
+    let mut agent = working(&repo);
     agent.stop();
     agent.end("exit");
     agent.quit();
+    send(&repo, gateway);
+    repo
+}
+
+/// An agent that got two prompts and made a commit for the second one.
+fn working(repo: &Repo<'_>) -> Agent {
+    let mut agent = Agent::start(repo, "one");
+    agent.prompt(PROMPT);
+    agent.write("a.txt", "one\ntwo\n");
+    agent.sh("git add . && git commit -q -m work");
+    agent
+}
+
+fn send(repo: &Repo<'_>, gateway: &Gateway) {
+    let laptop = repo.world;
     until("the worker has left", || laptop.processes().is_empty());
     repo.siglum(&["worker", "--once"]).ok();
     let token = laptop.root.join("token");
@@ -30,7 +44,6 @@ pub(super) fn sent<'w>(laptop: &'w World, gateway: &Gateway) -> Repo<'w> {
     let token = token.to_str().unwrap();
     repo.siglum(&["sync", "--to", &gateway.address, "--token-file", token])
         .ok();
-    repo
 }
 
 /// Another laptop, which has two variables and no ledger.
@@ -107,6 +120,143 @@ fn a_colleagues_commit_is_answered_and_still_is_when_the_gateway_is_away() {
         let why = clone.siglum(&["why"]);
         assert_eq!(why.code, Some(3), "{why:?}");
         assert!(why.stderr.contains("cannot connect"), "{why:?}");
+    });
+}
+
+/// A laptop whose session, which has not ended, made a commit for issue 42, and a clone of the same repository.
+fn questioned<'w>(
+    (laptop, colleague): (&'w World, &'w World),
+    gateway: &Gateway,
+) -> (Repo<'w>, Repo<'w>) {
+    let repo = laptop.repo_made_by(
+        "git init -q -b main . && git commit -q --allow-empty -m base && \
+         git remote add origin git@github.com:o/r.git",
+    );
+    let mut agent = working(&repo);
+    repo.siglum(&["link", "add", "one", "issue=42"]).ok();
+    spend(&repo, &mut agent);
+    agent.quit();
+    until("the worker has left", || laptop.processes().is_empty());
+    repo.siglum(&["worker", "--once"]).ok();
+    looked_at(laptop);
+    send(&repo, gateway);
+    until("the gateway has counted", || {
+        let cost = gateway.launcher().get("/v1/cost").is(200);
+        cost["total"]["tokens"]["output"] == 100
+    });
+    let clone = cloned(colleague, &repo);
+    clone
+        .sh("git remote set-url origin https://github.com/o/r.git")
+        .ok();
+    (repo, clone)
+}
+
+#[test]
+fn a_fresh_clone_answers_the_ten_questions() {
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        let (laptop, colleague) = (World::new(), asking(store, &gateway, Scope::Launcher));
+        let (repo, clone) = questioned((&laptop, &colleague), &gateway);
+        let home = laptop.json(&repo.dir, &["why"]);
+        let session = home["committer"]["session"].as_str().unwrap();
+        let short = &session[session.len() - 8..];
+        let resume = ["claude --resume one", "on the machine where it ran"];
+        let show = ["show", short, "--team", "--limit", "1"];
+        let questions: [(&str, &[&str], &[&str]); 10] = [
+            ("which agent made HEAD", &["why"], &["claude-code", short]),
+            (
+                "who wrote a line, for which prompt",
+                &["why", "a.txt:2"],
+                &["a.txt:2", short, PROMPT],
+            ),
+            (
+                "what did agents do",
+                &["session", "list", "--team", "--since", "1d"],
+                &[short, "Please do the work."],
+            ),
+            (
+                "which sessions touched a file",
+                &["why", "a.txt"],
+                &["a.txt:1-2", short, PROMPT],
+            ),
+            (
+                "where was a word discussed",
+                &["search", "quarterly-letter", "--team"],
+                &[short, "prompt", PROMPT],
+            ),
+            (
+                "what did issue 42 cost",
+                &["cost", "--link", "issue=42", "--team"],
+                &[short, "100", "$"],
+            ),
+            ("how does the session go on", &["why", "HEAD"], &resume),
+            (
+                "which commits have no record",
+                &["log"],
+                &["unknown", "base"],
+            ),
+            (
+                "what runs now",
+                &["session", "list", "--team", "--open"],
+                &[short, "open"],
+            ),
+            ("what changed last", &show, &["a.txt", PROMPT, session]),
+        ];
+        for (question, command, words) in questions {
+            let answer = clone.siglum(command).ok();
+            for word in words {
+                assert!(answer.contains(word), "{question}: {word}: {answer}");
+            }
+            let is_from = answer.contains(&format!("from {}", gateway.address));
+            assert!(is_from || answer.contains("SOURCE"), "{question}: {answer}");
+        }
+        // An answer about another issue or repository is empty.
+        for command in [
+            ["cost", "--team", "--link", "issue=7"].as_slice(),
+            &[
+                "session",
+                "list",
+                "--team",
+                "--repository",
+                "github.com/o/other",
+            ],
+            &["search", "another-letter", "--team"],
+        ] {
+            let answer = clone.siglum(command).ok();
+            assert_eq!(answer, "", "{command:?}");
+        }
+        let status = clone.siglum(&["status"]).ok();
+        assert!(status.contains(&gateway.address), "{status}");
+        let doctor = clone.siglum(&["doctor"]).stdout;
+        let text = format!(
+            "{} answers; the token reads commits, sessions",
+            gateway.address
+        );
+        assert!(doctor.contains(&text), "{doctor}");
+    });
+}
+
+#[test]
+fn a_read_token_reads_no_sessions_and_says_what_it_lacks() {
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        let (laptop, colleague) = (World::new(), asking(store, &gateway, Scope::Read));
+        let (_, clone) = questioned((&laptop, &colleague), &gateway);
+        let lines = colleague.json(&clone.dir, &["why", "a.txt"]);
+        assert_eq!(lines["runs"][0]["prompt"]["text"], PROMPT, "{lines}");
+        for command in [
+            ["search", "quarterly-letter", "--team"].as_slice(),
+            &["cost", "--team"],
+            &["session", "list", "--team"],
+            &["show", "one", "--team"],
+        ] {
+            let refused = clone.siglum(command);
+            assert_eq!(refused.code, Some(1), "{command:?}: {refused:?}");
+            let words = "This needs a launcher token";
+            assert!(refused.stderr.contains(words), "{command:?}: {refused:?}");
+        }
+        let doctor = clone.siglum(&["doctor"]).stdout;
+        assert!(doctor.contains("not sessions and cost"), "{doctor}");
     });
 }
 

@@ -1,6 +1,6 @@
 //! A played gateway: a real ledger behind a small server, that goes wrong as it is told.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -66,6 +66,8 @@ struct State {
     problem: Value,
     /// What is said of commits.
     explanations: Value,
+    /// What else is read, by its path.
+    documents: BTreeMap<String, Value>,
 }
 
 /// The server.
@@ -121,6 +123,12 @@ impl Gateway {
         self.state.lock().unwrap().explanations = answers;
     }
 
+    /// What is said to whoever reads a path.
+    pub(crate) fn serves(&self, path: &str, document: Value) {
+        let mut state = self.state.lock().unwrap();
+        state.documents.insert(path.to_owned(), document);
+    }
+
     /// The requests that came, in order.
     pub(crate) fn requests(&self) -> Vec<GatewayRequest> {
         self.state.lock().unwrap().requests.clone()
@@ -163,12 +171,15 @@ fn open(path: &Path) -> SqliteLedger {
 
 fn serve(mut stream: &TcpStream, state: &Mutex<State>, ledger: &Path) -> Option<()> {
     let request = read(&mut BufReader::new(stream))?;
-    let (fate, sender, problem, explanations) = {
+    let (fate, sender, problem, explanations, document) = {
         let mut state = state.lock().unwrap();
         state.requests.push(request.clone());
         let fate = state.fates.pop_front().unwrap_or(Fate::Well);
         let explanations = state.explanations.clone();
-        (fate, state.sender, state.problem.clone(), explanations)
+        let path = request.path.split('?').next().unwrap_or_default();
+        let document = state.documents.get(path).cloned();
+        let problem = state.problem.clone();
+        (fate, state.sender, problem, explanations, document)
     };
     let end = || stream.shutdown(std::net::Shutdown::Both).ok();
     match fate {
@@ -179,8 +190,9 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>, ledger: &Path) -> Option<
         }
         _ => {}
     }
-    let (status, body) = match fate {
-        Fate::Status(status) => (status, problem),
+    let (status, body) = match (fate, document) {
+        (Fate::Status(status), _) => (status, problem),
+        (_, Some(document)) => (200, document),
         _ if request.path == "/v1/commits/explain" => (200, explanations),
         _ => answer(&request, ledger),
     };
@@ -214,8 +226,9 @@ fn read(stream: &mut BufReader<&TcpStream>) -> Option<GatewayRequest> {
         };
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let length = headers.iter().find(|(n, _)| n == "content-length")?;
-    let mut body = vec![0; length.1.parse().ok()?];
+    let length = headers.iter().find(|(n, _)| n == "content-length");
+    let length = length.map_or(Some(0), |(_, length)| length.parse().ok())?;
+    let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
     Some(GatewayRequest {
         path,

@@ -1,5 +1,6 @@
 //! Which gateway is asked about commits that nobody is known here to have made, and what a hostile one can say.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
@@ -114,6 +115,106 @@ fn an_answer_is_asked_for_once_and_says_where_it_is_from() {
     let log = repo.siglum(&["log"]).ok();
     assert!(log.contains(&gateway.url), "{log}");
     assert_eq!(questions(&gateway).len(), 1);
+}
+
+#[test]
+fn a_commit_that_the_gateway_does_not_know_is_asked_about_once_a_minute() {
+    let world = World::new();
+    let gateway = Gateway::start(&world);
+    let repo = sending(&world, &gateway);
+    gateway.explains(answers(&[]));
+    for command in ["log", "log", "why"] {
+        repo.siglum(&[command]).ok();
+    }
+    assert_eq!(questions(&gateway).len(), 1);
+    // The minute is over, and a colleague sent it.
+    let kept = world.siglum_home().join("answers/unknown.json");
+    let text = fs::read_to_string(&kept).unwrap();
+    assert!(text.contains(&repo.id("HEAD")), "{text}");
+    fs::remove_file(&kept).unwrap();
+    gateway.explains(answers(&[answer(&repo.id("HEAD"), "Write it.")]));
+    let log = repo.siglum(&["log"]).ok();
+    assert!(log.contains(&gateway.url), "{log}");
+    assert_eq!(questions(&gateway).len(), 2);
+    let text = fs::read_to_string(&kept).unwrap();
+    assert!(!text.contains(&repo.id("HEAD")), "{text}");
+}
+
+#[test]
+fn all_commits_of_a_file_are_in_one_request() {
+    let world = World::new();
+    let gateway = Gateway::start(&world);
+    let repo = sending(&world, &gateway);
+    let unseen = "git -c core.hooksPath=/dev/null commit -q";
+    repo.sh(&format!(
+        "echo one > a.txt && git add a.txt && {unseen} -m one && echo two >> a.txt && {unseen} -am two"
+    ))
+    .ok();
+    let (one, two) = (repo.id("HEAD~"), repo.id("HEAD"));
+    let mut first = answer(&one, "Do all of it.");
+    let origin = json!({ "session": SESSION });
+    let spans = json!([{ "first": 1, "last": 1, "origin": origin }]);
+    first["files"] = json!([{ "path": "a.txt", "spans": spans }]);
+    let mut prompt = first["prompt"].clone();
+    prompt["text"] = json!("Write one.");
+    first["author_prompts"] = json!([{ "paths": ["a.txt"], "prompt": prompt }]);
+    gateway.explains(answers(&[first]));
+    let found = world.json(&repo.dir, &["why", "a.txt"]);
+    let runs = &found["runs"];
+    assert_eq!(runs[0]["session"], SESSION, "{found}");
+    assert_eq!(runs[0]["verdict"], "certain", "{found}");
+    assert_eq!(runs[0]["prompt"]["text"], "Write one.", "{found}");
+    assert_eq!(runs[0]["source"]["gateway"], gateway.url, "{found}");
+    assert_eq!(runs[1]["commit"], two, "{found}");
+    for field in ["session", "prompt", "source"] {
+        assert_eq!(runs[1][field], Value::Null, "{found}");
+    }
+    let line = world.json(&repo.dir, &["why", "a.txt:1"]);
+    assert_eq!(line["line"]["prompt"]["text"], "Write one.", "{line}");
+    assert_eq!(line["prompt"]["text"], "Do all of it.", "{line}");
+    let questions = questions(&gateway);
+    assert_eq!(questions.len(), 1, "{questions:?}");
+    let asked = questions[0]["commits"].as_array().unwrap().iter();
+    let asked: BTreeSet<&str> = asked.map(|commit| commit.as_str().unwrap()).collect();
+    assert_eq!(asked, BTreeSet::from([one.as_str(), two.as_str()]));
+}
+
+#[test]
+fn what_a_gateway_lists_is_refused_or_made_safe() {
+    let world = World::new();
+    let gateway = Gateway::start(&world);
+    let repo = sending(&world, &gateway);
+    let list = |more: &[&str]| {
+        let list = ["session", "list", "--team", "--all"];
+        repo.siglum(&[list.as_slice(), more].concat())
+    };
+    gateway.serves("/v1/sessions", json!({ "items": [{ "id": "../../x" }] }));
+    let refused = list(&[]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("does not respond like"));
+    let secret = format!("ghp_{}", &"a1B2c3D4e5F6".repeat(4)[..36]);
+    let title = format!("\u{1b}[2J\u{202e}over {secret}");
+    let at = "2026-01-31T10:00:00Z";
+    let session = json!({
+        "id": SESSION, "agent": "claude-code", "conversation_id": "one", "mode": "observed",
+        "origin": "live", "home": "led_01920000000070008000000000000001", "created_at": at,
+        "last_at": at, "repositories": [&title], "title": &title, "head": 1, "sealed": 1,
+        "links": [{ "field": "agent_role", "value": &title }], "turns": 1, "commits": 1,
+        "tokens": { "input": 1, "output": 1, "cache_read": 0, "cache_write": 0 },
+    });
+    // Each page has another one.
+    gateway.serves(
+        "/v1/sessions",
+        json!({ "items": [session], "next": SESSION }),
+    );
+    for more in [["--limit", "3"].as_slice(), &["--limit", "3", "--json"]] {
+        let shown = list(more).ok();
+        assert_eq!(shown.matches("over").count(), 6, "{shown}");
+        assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
+        assert!(!shown.contains(&secret), "{shown}");
+        assert!(!shown.contains("agent_role"), "{shown}");
+        assert!(shown.contains(&gateway.url), "{shown}");
+    }
 }
 
 #[test]

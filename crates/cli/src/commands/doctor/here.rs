@@ -3,6 +3,7 @@
 use siglum_agents::{
     AGENTS, AgentSpec, InstallState, SettingsFile, TELEMETRY, TelemetrySpec, TelemetryState,
 };
+use siglum_egress::EgressError;
 use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, HookCondition, HookState};
 
@@ -10,6 +11,7 @@ use super::{Check, FIX, machine};
 use crate::cx::Cx;
 use crate::env;
 use crate::home::repository_spool;
+use crate::team::reader::{Reader, Right};
 use crate::telemetry::settings::export;
 
 /// Transcripts that are deleted sooner than this may be gone before they are read, in days.
@@ -39,7 +41,44 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
         checks.extend(settings(cx, agent, checkout.as_ref()));
     }
     checks.extend(telemetry(cx));
+    checks.extend(gateways(cx));
     checks
+}
+
+/// Whether the gateways answer that are read from here, and what their tokens allow.
+fn gateways(cx: &Cx) -> Vec<Check> {
+    let ledger = cx.has_ledger().then(|| cx.open_ledger().ok());
+    match Reader::all(cx, ledger.flatten().as_mut()) {
+        Ok(readers) => readers.iter().map(gateway).collect(),
+        Err(error) => vec![Check::problem("gateway", format!("{:#}", error.source))],
+    }
+}
+
+fn gateway(reader: &Reader) -> Check {
+    const AREA: &str = "gateway";
+    let address = reader.address();
+    match reader.right() {
+        Ok(Right::Everything) => {
+            let text = format!("{address} answers; the token reads commits, sessions and cost");
+            Check::ok(AREA, text)
+        }
+        Ok(Right::Commits) => {
+            let text = format!(
+                "{address} answers; the token reads who made commits, not sessions and cost"
+            );
+            Check::ok(AREA, text)
+        }
+        Ok(Right::Nothing) => {
+            let text = format!("{address} answers, but the token does not allow to read from it");
+            Check::problem(AREA, text)
+                .remedy("Ask its operator for a read token or a launcher token.")
+        }
+        Err(error @ EgressError::Refused { .. }) => {
+            Check::problem(AREA, error.to_string()).remedy("Ask its operator for another token.")
+        }
+        Err(error) => Check::note(AREA, error.to_string())
+            .remedy("Commits that only it knows are answered by kept answers, if at all."),
+    }
 }
 
 /// Whether the agents that were told to send their telemetry still do.

@@ -140,6 +140,7 @@ impl Tools {
             within: 1000,
             agent: None,
             place: Where::here_alone(),
+            team: false,
         };
         enveloped(search::SCHEMA, search::answer(&query, &cx)?)
     }
@@ -175,6 +176,7 @@ impl Tools {
             link: links(&args.links)?,
             place: Where::here_alone(),
             explain: false,
+            team: false,
         };
         enveloped(cost::SCHEMA, cost::answer(&query, &cx)?)
     }

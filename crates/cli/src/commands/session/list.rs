@@ -12,6 +12,7 @@ use siglum_ledger::{
 
 use crate::clock;
 use crate::commands::link::{Fact, Facts, words};
+use crate::commands::team;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
@@ -30,7 +31,10 @@ Examples:
     siglum session list --open
 
   List the sessions of an issue in the last week
-    siglum session list --link issue=42 --since 7d")]
+    siglum session list --link issue=42 --since 7d
+
+  List what the team's agents did yesterday
+    siglum session list --team --since yesterday --until yesterday")]
 pub struct Args {
     #[command(flatten)]
     period: Period,
@@ -47,9 +51,23 @@ pub struct Args {
     facts: Facts,
     #[command(flatten)]
     place: Where,
+    /// List the sessions at the team's gateway, and nothing of this machine; needs a launcher token
+    #[arg(long)]
+    team: bool,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    if args.team {
+        let query = team::sessions::SessionQuery {
+            place: &args.place,
+            period: args.period,
+            agent: args.agent.as_ref(),
+            open: args.open,
+            links: args.facts.links(),
+            limit: args.limit,
+        };
+        return team::sessions::run(cx, &query);
+    }
     let (mut ledger, here) = store::settled(cx)?;
     let selected = args.place.listed(cx, &mut ledger, here)?;
     let filter = SessionFilter {

@@ -35,6 +35,9 @@ pub struct Json {
     parked: Vec<Parked>,
     /// Who else gets what is committed, and what each lacks.
     projections: Vec<StandingJson>,
+    /// The gateways that answer for commits of this repository which nobody is known here to have made; `siglum doctor`
+    /// says whether they answer.
+    gateways: Vec<String>,
     /// The turns of driven sessions that are open and not settled.
     open_turns: Vec<OpenJson>,
     /// What was declined in the last day, newest first, 20 at most.
@@ -142,6 +145,7 @@ impl Json {
                 .iter()
                 .map(StandingJson::from_standing)
                 .collect(),
+            gateways: status.gateways.clone(),
             open_turns: turns,
             declines: declines(status),
         }

@@ -10,7 +10,7 @@ use siglum_engine::commits::{origins, prompts};
 use super::explain::ExplanationJson;
 use super::line::writer;
 use super::warnings::Warning;
-use super::{Answer, committer};
+use super::{Answer, committer, resume_elsewhere};
 use crate::commands::link::Fact;
 use crate::commands::session::list::ForgottenJson;
 use crate::team::SourceJson;
@@ -73,6 +73,8 @@ struct Party {
     forgotten: Option<ForgottenJson>,
     links: Vec<Fact>,
     resume: Option<String>,
+    /// The command that resumes it on the machine where it ran, where that is another one.
+    resume_elsewhere: Option<String>,
     /// `certain`, `likely`, `ambiguous` or `unknown`.
     verdict: String,
     evidence: Vec<Sign>,
@@ -212,6 +214,7 @@ fn party(
             .map(|c| c.links.iter().map(Fact::from).collect())
             .unwrap_or_default(),
         resume: card.and_then(|c| c.resume.clone()),
+        resume_elsewhere: card.and_then(resume_elsewhere),
         verdict: verdict.to_string(),
         evidence: evidence.iter().map(sign).collect(),
         files: Vec::new(),

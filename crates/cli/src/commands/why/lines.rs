@@ -1,17 +1,22 @@
 //! Lines of a file as it stands in this checkout: who wrote them, committed or not.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
+use siglum_domain::Oid;
 use siglum_domain::evidence::Verdict;
+use siglum_engine::commits::answers::Asker;
 use siglum_engine::commits::lines::{self, LineRun, Lines};
 use siglum_gitstore::Repo;
 
 use super::json::Prompt;
 use super::print::{describe, heading, print_prompt, resume_of, verdict};
+use super::resume_elsewhere;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::regular_file;
+use crate::team::{Question, Source, SourceJson, Team};
 use crate::ui::{self, Cell, Style, Table, Ui};
 
 /// The schema of the JSON answer.
@@ -51,10 +56,14 @@ struct RunJson {
     agent: Option<String>,
     title: Option<String>,
     resume: Option<String>,
+    /// The command that resumes it on the machine where it ran, where that is another one.
+    resume_elsewhere: Option<String>,
     /// `certain`, `likely` or `unknown`.
     verdict: String,
     /// What the session was asked when it wrote them.
     prompt: Option<Prompt>,
+    /// The gateway that answers for the commit; absent where all this is from this machine.
+    source: Option<SourceJson>,
 }
 
 /// The JSON form of an answer.
@@ -98,24 +107,42 @@ fn file_of(
     }
 }
 
+/// The gateways that answer for commits.
+type Sources = BTreeMap<Oid, Source>;
+
 pub(super) fn run(cx: &Cx, target: &Target) -> Result<(), CommandError> {
-    let found = find(cx, target)?;
+    let (found, sources) = find(cx, target)?;
     if cx.ui.json {
-        return cx.ui.json(SCHEMA, json(&found));
+        return cx.ui.json(SCHEMA, json(&found, &sources));
     }
     match found.runs.as_slice() {
-        [run] => print_run(&cx.ui, &found, run),
-        runs => print_table(&cx.ui, &found, runs),
+        [run] => print_run(&cx.ui, &found, run, &sources),
+        runs => print_table(&cx.ui, &found, runs, &sources),
     }
 }
 
-fn find(cx: &Cx, target: &Target) -> Result<Lines, CommandError> {
+fn find(cx: &Cx, target: &Target) -> Result<(Lines, Sources), CommandError> {
     let (mut ledger, repository) = cx.settled()?;
-    let repository = cx.recorded(repository)?;
+    let team = Team::find(cx, Some(&mut ledger), repository.as_ref().map(|r| r.id))?;
+    let repository = match team.is_empty() {
+        true => Some(cx.recorded(repository)?),
+        false => repository,
+    };
     let content = read(&target.repo, &target.path)?;
     let of = (&target.repo, &*target.path, &*content);
-    let world = cx.world()?;
-    let found = lines::lines(&world, &mut ledger, &repository, of, target.range.clone())?;
+    let mut sources = Sources::new();
+    let mut ask = |commits: &[Oid]| {
+        let questions: Vec<Question> = commits.iter().map(Question::who_made).collect();
+        let found = team.ask(cx, &questions);
+        sources = found.sources;
+        found.answers
+    };
+    let asker: Option<Asker<'_>> = match team.is_empty() {
+        true => None,
+        false => Some(&mut ask),
+    };
+    let (world, range) = (cx.world()?, target.range.clone());
+    let found = lines::lines(&world, &mut ledger, repository.as_ref(), of, range, asker)?;
     if found.runs.is_empty() {
         let first = target.range.as_ref().map_or(1, |range| *range.start());
         return Err(CommandError::not_found(format!(
@@ -124,7 +151,13 @@ fn find(cx: &Cx, target: &Target) -> Result<Lines, CommandError> {
             ui::plural(u64::from(found.count), "line")
         )));
     }
-    Ok(found)
+    Ok((found, sources))
+}
+
+/// The gateway that answers for lines.
+fn source<'a>(run: &LineRun, sources: &'a Sources) -> Option<&'a Source> {
+    let commit = run.commit.as_ref().filter(|_| run.by_gateway)?;
+    sources.get(commit)
 }
 
 fn read(repo: &Repo, path: &str) -> Result<Vec<u8>, CommandError> {
@@ -140,7 +173,7 @@ fn read(repo: &Repo, path: &str) -> Result<Vec<u8>, CommandError> {
 }
 
 /// All that is known of lines with one answer.
-fn print_run(ui: &Ui, found: &Lines, run: &LineRun) -> Result<(), CommandError> {
+fn print_run(ui: &Ui, found: &Lines, run: &LineRun, sources: &Sources) -> Result<(), CommandError> {
     let who = match run.session {
         Some(id) => describe(ui, id, found.sessions.get(&id)),
         None => "no author observed".to_owned(),
@@ -161,6 +194,11 @@ fn print_run(ui: &Ui, found: &Lines, run: &LineRun) -> Result<(), CommandError> 
     };
     let place = format!("            {}:{}, {came}", found.path, range(run));
     ui.line(ui.paint(Style::Dim, place))?;
+    if let Some(source) = source(run, sources) {
+        let (gateway, at) = (&source.gateway, ui::when(source.at));
+        let from = format!("            from {gateway}, as of {at}");
+        ui.line(ui.paint(Style::Dim, from))?;
+    }
     print_prompt(ui, run.prompt.as_ref())?;
     match run.session.and_then(|id| found.sessions.get(&id)) {
         Some(card) => resume_of(ui, card),
@@ -168,8 +206,17 @@ fn print_run(ui: &Ui, found: &Lines, run: &LineRun) -> Result<(), CommandError> 
     }
 }
 
-fn print_table(ui: &Ui, found: &Lines, runs: &[LineRun]) -> Result<(), CommandError> {
-    let mut table = Table::new(vec!["LINES", "AUTHOR", "VERDICT", "COMMIT", "PROMPT"]);
+fn print_table(
+    ui: &Ui,
+    found: &Lines,
+    runs: &[LineRun],
+    sources: &Sources,
+) -> Result<(), CommandError> {
+    let mut header = vec!["LINES", "AUTHOR", "VERDICT", "COMMIT"];
+    let has_sources = runs.iter().any(|run| run.by_gateway);
+    header.extend(has_sources.then_some("SOURCE"));
+    header.push("PROMPT");
+    let mut table = Table::new(header);
     for run in runs {
         let card = run.session.and_then(|id| found.sessions.get(&id));
         let author = match (run.session, card) {
@@ -185,13 +232,18 @@ fn print_table(ui: &Ui, found: &Lines, runs: &[LineRun]) -> Result<(), CommandEr
             None => Cell::plain("not yet"),
         };
         let prompt = run.prompt.as_ref().map_or("", |prompt| &prompt.text);
-        table.row(vec![
+        let mut row = vec![
             Cell::plain(range(run)),
             author,
             Cell::styled(style(run.verdict), run.verdict.to_string()),
             commit,
-            Cell::plain(ui::one_line(prompt, 200)),
-        ]);
+        ];
+        if has_sources {
+            let source = source(run, sources).map(|s| s.gateway.as_str());
+            row.push(Cell::styled(Style::Dim, source.unwrap_or_default()));
+        }
+        row.push(Cell::plain(ui::one_line(prompt, 200)));
+        table.row(row);
     }
     ui.line(ui.paint(Style::Heading, &found.path))?;
     ui.table(&table)?;
@@ -220,7 +272,7 @@ fn range(run: &LineRun) -> String {
     }
 }
 
-fn json(found: &Lines) -> Json {
+fn json(found: &Lines, sources: &Sources) -> Json {
     let run = |run: &LineRun| {
         let card = run.session.and_then(|id| found.sessions.get(&id));
         RunJson {
@@ -231,8 +283,10 @@ fn json(found: &Lines) -> Json {
             agent: card.map(|card| card.agent().to_string()),
             title: card.and_then(|card| card.title.clone()),
             resume: card.and_then(|card| card.resume.clone()),
+            resume_elsewhere: card.and_then(resume_elsewhere),
             verdict: run.verdict.to_string(),
             prompt: run.prompt.as_ref().map(Prompt::from_prompt),
+            source: source(run, sources).map(SourceJson::from),
         }
     };
     Json {

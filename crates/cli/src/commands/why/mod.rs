@@ -9,10 +9,11 @@ mod warnings;
 
 use siglum_domain::evidence::{Committer, Judgement, Verdict};
 use siglum_domain::{Oid, SessionId};
+use siglum_engine::commits::author_prompts::prompt_of_author;
 use siglum_engine::commits::elsewhere;
 use siglum_engine::commits::judgements::{self, Explanation};
 use siglum_engine::commits::prompts::Prompt;
-use siglum_engine::commits::why::{self, Why};
+use siglum_engine::commits::why::{self, SessionCard, Why};
 use siglum_gitstore::BlameLine;
 use siglum_ledger::{RepositoryRecord, SqliteLedger, read, stored_facts};
 
@@ -139,15 +140,8 @@ fn about(
         Some(repository) => why::why(&world, &mut ledger, repository, commit)?,
         None => None,
     };
-    if let Some((why, source)) = by_gateway(cx, &team, commit, local.as_ref())? {
-        return Ok(Answer {
-            why,
-            line,
-            author_prompt: None,
-            explanation: None,
-            warnings: Vec::new(),
-            source: Some(source),
-        });
+    if let Some(answer) = by_gateway(cx, &team, (commit, line.as_ref()), local.as_ref())? {
+        return Ok(answer);
     }
     if repository.is_none() {
         cx.recorded(None)?;
@@ -190,13 +184,13 @@ fn answers(
     }
 }
 
-/// What the team's gateway says of a commit that nobody is known here to have made, if it says anything.
+/// What the team's gateway says of a commit, or of a line of it, that nobody is known here to have made, if it says anything.
 fn by_gateway(
     cx: &Cx,
     team: &Team,
-    commit: &Oid,
+    (commit, line): (&Oid, Option<&BlameLine>),
     local: Option<&Why>,
-) -> Result<Option<(Why, Source)>, CommandError> {
+) -> Result<Option<Answer>, CommandError> {
     let verdict = local.map_or(Verdict::Unknown, |why| why.judgement.verdict);
     let has_claim = local.is_some_and(|why| why.claim.is_some());
     if team.is_empty() || verdict != Verdict::Unknown || has_claim {
@@ -207,11 +201,33 @@ fn by_gateway(
     let mut found = team.ask(cx, &[Question::who_made(commit)]);
     let answer = found.answers.remove(commit);
     let answer = answer.filter(|answer| answer.adds_to(verdict, has_claim, has_authors));
-    let Some((answer, source)) = answer.zip(found.sources.remove(commit)) else {
+    let Some((mut answer, source)) = answer.zip(found.sources.remove(commit)) else {
         return Ok(None);
     };
-    let facts = cx.git().facts(std::slice::from_ref(commit))?.known.pop();
-    Ok(facts.map(|facts| (answer.into_why(stored_facts(&facts)), source)))
+    let Some(facts) = cx.git().facts(std::slice::from_ref(commit))?.known.pop() else {
+        return Ok(None);
+    };
+    let prompts = std::mem::take(&mut answer.author_prompts);
+    let why = answer.into_why(stored_facts(&facts));
+    let author_prompt = line.and_then(|line| {
+        let session = line::writer(&why, line)?.session?;
+        prompt_of_author(&prompts, session, &line.path).cloned()
+    });
+    Ok(Some(Answer {
+        why,
+        line: line.cloned(),
+        author_prompt,
+        explanation: None,
+        warnings: Vec::new(),
+        source: Some(source),
+    }))
+}
+
+/// The command that resumes a session on the machine where it ran, where that is another one.
+fn resume_elsewhere(card: &SessionCard) -> Option<String> {
+    let agent = siglum_agents::find(card.agent().as_str()).filter(|_| card.resume.is_none());
+    let resume = agent.zip(card.natives.last());
+    resume.map(|(agent, native)| (agent.resume)(native))
 }
 
 const fn committer(judgement: &Judgement) -> (&'static str, Option<SessionId>) {

@@ -9,7 +9,7 @@ use siglum_ledger::SeenBy;
 
 use super::line::writer;
 use super::warnings::Warning;
-use super::{Answer, committer};
+use super::{Answer, committer, resume_elsewhere};
 use crate::clock;
 use crate::commands::session::page;
 use crate::cx::Cx;
@@ -296,9 +296,16 @@ fn print_resume(ui: &Ui, why: &Why, session: Option<SessionId>) -> Result<(), Co
 }
 
 pub(super) fn resume_of(ui: &Ui, card: &SessionCard) -> Result<(), CommandError> {
-    match &card.resume {
-        Some(resume) => ui.line(format!("{}  {resume}", heading(ui, "Resume"))),
-        None => Ok(()),
+    let heading = heading(ui, "Resume");
+    match (&card.resume, resume_elsewhere(card)) {
+        (Some(resume), _) => ui.line(format!("{heading}  {resume}")),
+        (None, Some(resume)) => {
+            ui.line(format!("{heading}  {resume}"))?;
+            let home = card.record.home.short();
+            let text = format!("            on the machine where it ran (ledger {home})");
+            ui.line(ui.paint(Style::Dim, text))
+        }
+        (None, None) => Ok(()),
     }
 }
 

@@ -1,0 +1,287 @@
+//! One session at the team's gateway with its last turns, for `siglum show SESSION --team`.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+use siglum_domain::fold::{self, Entry, ToolCall, TurnView};
+use siglum_domain::observation::{Body, Outcome, ToolClass};
+use siglum_domain::{ObservationId, SessionId, Timestamp};
+
+use super::documents::{LogEntry, SearchResult, Session, redact};
+use super::print_source;
+use crate::clock::Ids;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::team::SourceJson;
+use crate::team::reader::{Paging, Reader};
+use crate::ui::{self, Style, Ui};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.team.session/1";
+
+/// How many entries of a log are read at a time, and how often at most.
+const ENTRIES: u64 = 200;
+const READS: usize = 10;
+/// How many files of a turn, and how many lines of a text, are shown.
+const FILES: usize = 20;
+const LINES: usize = 8;
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    session: Session,
+    /// The last turns, oldest first.
+    turns: Vec<Turn>,
+    source: SourceJson,
+}
+
+/// One turn.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Turn {
+    turn: Option<String>,
+    opened_at: Option<String>,
+    stopped_at: Option<String>,
+    prompt: Option<String>,
+    /// The files that it changed.
+    files: Vec<String>,
+    /// The commits to which its calls moved HEAD.
+    heads: Vec<String>,
+    tool_calls: usize,
+    /// The last words of the agent.
+    last_message: Option<String>,
+}
+
+/// Shows a session by its id, the last digits of it, or its conversation id, with this many turns (0: all that were read).
+pub fn run(cx: &Cx, name: &str, turns: usize) -> Result<(), CommandError> {
+    // A session is one, whichever repository it works in.
+    let reader = Reader::find(cx, true)?;
+    let session = match name.parse::<SessionId>() {
+        Ok(id) => reader
+            .get::<Session>(&format!("/v1/sessions/{id}"), &[])?
+            .cleaned(),
+        Err(_) => session_named(&reader, name)?,
+    };
+    let entries = last_entries(&reader, &session, turns)?;
+    let mut turns_read: Vec<TurnView> = fold::session(&entries).turns;
+    turns_read.retain(|turn| turn.prompt.is_some() || !turn.tools.is_empty());
+    let earlier = match turns {
+        0 => 0,
+        turns => turns_read.len().saturating_sub(turns),
+    };
+    let turns: Vec<Turn> = turns_read[earlier..].iter().map(Turn::from_view).collect();
+    let source = reader.source();
+    if cx.ui.json {
+        let answer = Json {
+            session,
+            turns,
+            source: SourceJson::from(&source),
+        };
+        return cx.ui.json(SCHEMA, answer);
+    }
+    print_session(&cx.ui, &session)?;
+    print_source(cx, &source)?;
+    turns.iter().try_for_each(|turn| print_turn(&cx.ui, turn))
+}
+
+/// The session that a text names, among those in which it stands.
+fn session_named(reader: &Reader, name: &str) -> Result<Session, CommandError> {
+    let paging = Paging {
+        rows: 100,
+        page: 100,
+        pages: 20,
+    };
+    let parameters = [("q", name.trim().to_owned())];
+    let (found, _) = reader.list::<SearchResult>("/v1/search", &parameters, paging)?;
+    let is_named = |session: &Session| {
+        session.id.to_string().ends_with(name) || session.conversation_id == name
+    };
+    let sessions = found.into_iter().map(|result| result.session);
+    let mut named: Vec<Session> = sessions.filter(is_named).collect();
+    match (named.pop(), named.as_slice()) {
+        (Some(session), []) => Ok(session.cleaned()),
+        (Some(session), others) => {
+            let ids = others.iter().chain([&session]).map(|s| s.id.to_string());
+            let ids: Vec<String> = ids.take(5).collect();
+            let name = ui::one_line(name, 100);
+            Err(
+                CommandError::failed(format!("`{name}` names several sessions"))
+                    .hint(format!("Pass one of {}.", ids.join(", "))),
+            )
+        }
+        (None, _) => {
+            let (name, gateway) = (ui::one_line(name, 100), reader.address());
+            Err(
+                CommandError::not_found(format!("no session `{name}` at {gateway}"))
+                    .hint("Run `siglum session list --team` to find it."),
+            )
+        }
+    }
+}
+
+/// The end of a session's log: enough for this many turns, if it is not too long.
+fn last_entries(
+    reader: &Reader,
+    session: &Session,
+    turns: usize,
+) -> Result<Vec<Entry>, CommandError> {
+    let path = format!("/v1/sessions/{}/events", session.id);
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut until = session.head;
+    for nth in 0..READS {
+        let prompts: BTreeSet<_> = entries.iter().map(|entry| entry.turn).collect();
+        let is_enough = turns > 0 && prompts.len() > turns;
+        if until == 0 || is_enough || (nth > 0 && reader.is_late()) {
+            break;
+        }
+        let after = until.saturating_sub(ENTRIES);
+        let rows = usize::try_from(until - after).unwrap_or(usize::MAX);
+        let paging = Paging {
+            rows,
+            page: rows,
+            pages: 1,
+        };
+        let parameters = [("cursor", after.to_string())];
+        let (found, _) = reader.list::<Value>(&path, &parameters, paging)?;
+        let found = found.into_iter().filter_map(entry);
+        entries.extend(found.filter(|entry| entry.sequence > after && entry.sequence <= until));
+        until = after;
+    }
+    entries.sort_by_key(|entry| entry.sequence);
+    Ok(entries)
+}
+
+/// An entry that this program has words for.
+fn entry(document: Value) -> Option<Entry> {
+    let logged: LogEntry = serde_json::from_value(document).ok()?;
+    let (sequence, turn) = (logged.sequence, logged.turn);
+    let observation = logged.into_observation();
+    Some(Entry {
+        id: ObservationId::mint(&Ids),
+        sequence,
+        turn,
+        recorded_at: observation.at,
+        observation,
+    })
+}
+
+/// A text without secrets.
+fn clean(body: Option<&Body>) -> Option<String> {
+    let mut text = body?.text()?.to_owned();
+    redact(&mut text);
+    Some(text)
+}
+
+/// The file that a call changed by its name, where its content was not seen.
+fn named_file(call: &ToolCall) -> Option<&String> {
+    let is_done = !matches!(call.outcome, Some(Outcome::Failed | Outcome::Denied));
+    let is_edit = call.class == ToolClass::Edit && call.edits.is_empty();
+    call.path.as_ref().filter(|_| is_done && is_edit)
+}
+
+impl Turn {
+    fn from_view(view: &TurnView) -> Self {
+        let mut files: BTreeSet<String> = BTreeSet::new();
+        let mut heads = Vec::new();
+        for call in &view.tools {
+            let seen = call.edits.iter().filter(|edit| edit.after_seen);
+            let changed = seen.filter(|edit| !edit.before_seen || edit.before != edit.after);
+            files.extend(changed.map(|edit| edit.path.clone()));
+            files.extend(named_file(call).cloned());
+            if let (before, Some(after)) = &call.heads
+                && before.as_ref() != Some(after)
+            {
+                heads.push(after.to_string());
+            }
+        }
+        let files = files.into_iter().map(|mut path| {
+            redact(&mut path);
+            path
+        });
+        let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+        Self {
+            turn: view.id.map(|id| id.to_string()),
+            opened_at: time(view.opened),
+            stopped_at: time(view.stopped),
+            prompt: clean(view.prompt.as_ref()),
+            files: files.collect(),
+            heads,
+            tool_calls: view.tools.len(),
+            last_message: clean(view.last_message.as_ref()),
+        }
+    }
+}
+
+fn print_session(ui: &Ui, session: &Session) -> Result<(), CommandError> {
+    let title = session.title.as_deref().unwrap_or("(no prompt)");
+    let links = session.link_words();
+    let links = match links.is_empty() {
+        true => links,
+        false => format!("  ({links})"),
+    };
+    ui.line(format!(
+        "{} {}  {}{links}",
+        ui.paint(Style::Agent, session.agent.as_str()),
+        ui.paint(Style::Id, session.id.to_string()),
+        ui::one_line(title, 60)
+    ))?;
+    let (state, style) = session.state();
+    ui.line(format!(
+        "{}, {}, {}, last {}",
+        ui.paint(style, state),
+        ui::plural(session.turns, "turn"),
+        ui::plural(session.commits, "commit"),
+        ui::when(session.last_at)
+    ))
+}
+
+fn print_turn(ui: &Ui, turn: &Turn) -> Result<(), CommandError> {
+    ui.line("")?;
+    let opened = turn
+        .opened_at
+        .as_deref()
+        .and_then(|at| at.parse::<Timestamp>().ok());
+    let calls = ui::plural(turn.tool_calls as u64, "tool call");
+    let opened = opened.map(|at| format!("{}, ", ui::when(at)));
+    print_text(ui, "Turn", &(opened.unwrap_or_default() + &calls))?;
+    if let Some(prompt) = &turn.prompt {
+        print_text(ui, "Prompt", prompt)?;
+    }
+    if !turn.files.is_empty() {
+        let more = match turn.files.len().saturating_sub(FILES) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let shown: Vec<&str> = turn.files.iter().take(FILES).map(String::as_str).collect();
+        print_text(ui, "Files", &(shown.join(", ") + &more))?;
+    }
+    if !turn.heads.is_empty() {
+        let short = |head: &String| head.chars().take(10).collect::<String>();
+        let heads: Vec<String> = turn.heads.iter().map(short).collect();
+        print_text(ui, "HEAD", &heads.join(", "))?;
+    }
+    match &turn.last_message {
+        Some(message) => print_text(ui, "Answer", message),
+        None => Ok(()),
+    }
+}
+
+/// A text beside a word, over several lines.
+fn print_text(ui: &Ui, word: &str, text: &str) -> Result<(), CommandError> {
+    let width = ui.width().saturating_sub(12).clamp(30, 100);
+    let lines = ui::wrap(text.trim(), width);
+    for (at, line) in lines.iter().take(LINES).enumerate() {
+        let word = match at {
+            0 => ui.paint(Style::Heading, format!("{word:<10}")),
+            _ => " ".repeat(10),
+        };
+        ui.line(format!("{word}  {line}").trim_end())?;
+    }
+    match lines.len().saturating_sub(LINES) {
+        0 => Ok(()),
+        more => ui.line(format!(
+            "            … {} more; `--json` has all of it",
+            ui::plural(more as u64, "line")
+        )),
+    }
+}

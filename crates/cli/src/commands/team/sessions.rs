@@ -1,0 +1,113 @@
+//! Sessions at the team's gateway, for `siglum session list --team`.
+
+use serde::Serialize;
+use siglum_domain::AgentName;
+use siglum_domain::link::Link;
+
+use super::documents::Session;
+use super::{linked, print_source, reader};
+use crate::clock;
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::scope::Where;
+use crate::team::SourceJson;
+use crate::team::reader::Paging;
+use crate::time::Period;
+use crate::ui::{self, Cell, Style, Table};
+
+/// The schema of the JSON answer.
+pub const SCHEMA: &str = "siglum.team.sessions/1";
+
+/// The most sessions of a page.
+const PAGE: usize = 500;
+/// The most pages.
+const PAGES: usize = 20;
+
+/// Which sessions are listed.
+pub struct SessionQuery<'a> {
+    pub place: &'a Where,
+    pub period: Period,
+    pub agent: Option<&'a AgentName>,
+    /// Whether only those that have not ended.
+    pub open: bool,
+    pub links: Vec<Link>,
+    /// At most this many; 0 means all.
+    pub limit: usize,
+}
+
+/// The JSON form of the answer.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct Json {
+    /// The sessions, those that were created last first.
+    sessions: Vec<Session>,
+    /// Whether there are more than were asked for.
+    more: bool,
+    source: SourceJson,
+}
+
+pub fn run(cx: &Cx, query: &SessionQuery<'_>) -> Result<(), CommandError> {
+    let (reader, mut parameters) = reader(cx, query.place, query.period)?;
+    parameters.extend(query.agent.map(|agent| ("agent", agent.to_string())));
+    parameters.extend(query.open.then(|| ("state", "open".to_owned())));
+    parameters.extend(linked(&query.links));
+    let paging = Paging {
+        rows: query.limit,
+        page: PAGE,
+        pages: PAGES,
+    };
+    let (found, more) = reader.list::<Session>("/v1/sessions", &parameters, paging)?;
+    let sessions: Vec<Session> = found.into_iter().map(Session::cleaned).collect();
+    let source = reader.source();
+    if cx.ui.json {
+        let answer = Json {
+            sessions,
+            more,
+            source: SourceJson::from(&source),
+        };
+        return cx.ui.json(SCHEMA, answer);
+    }
+    if sessions.is_empty() {
+        let gateway = &source.gateway;
+        cx.ui.status(format!("No session at {gateway} matches."));
+        return Ok(());
+    }
+    print_source(cx, &source)?;
+    cx.ui.table(&table(&sessions, query.place.all))?;
+    if more {
+        cx.ui
+            .hint("There are more; pass `--limit 0` to list all of them.");
+    }
+    Ok(())
+}
+
+fn table(sessions: &[Session], all: bool) -> Table {
+    let mut heading = vec!["SESSION", "AGENT", "STATE", "LAST", "TURNS", "COMMITS"];
+    heading.extend(all.then_some("REPOSITORY"));
+    let linked = sessions.iter().any(|session| !session.links.is_empty());
+    heading.extend(linked.then_some("LINKS"));
+    heading.push("TITLE");
+    let mut table = Table::new(heading);
+    let now = clock::now();
+    for session in sessions {
+        let (state, style) = session.state();
+        let mut row = vec![
+            Cell::styled(Style::Id, session.id.short()),
+            Cell::styled(Style::Agent, session.agent.as_str()),
+            Cell::styled(style, state),
+            Cell::styled(Style::Time, ui::age(session.last_at, now)),
+            Cell::number(ui::count(session.turns)),
+            Cell::number(ui::count(session.commits)),
+        ];
+        if all {
+            let own = session.repository_remote.as_ref();
+            let own = own.or_else(|| session.repositories.first());
+            row.push(Cell::plain(own.map_or("", String::as_str)));
+        }
+        if linked {
+            row.push(Cell::plain(session.link_words()));
+        }
+        row.push(session.title_cell());
+        table.row(row);
+    }
+    table
+}

@@ -1,0 +1,214 @@
+//! Reading what one gateway has: lists in pages, documents. One try each, and ten seconds for all of them.
+
+use std::time::Instant;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use siglum_egress::{Address, EgressError, GatewayClient, Once, Plain};
+use siglum_ledger::{SqliteLedger, read};
+
+use super::{Gateway, LONGEST, Source, Team};
+use crate::cx::Cx;
+use crate::error::CommandError;
+use crate::gateway::ADDRESS;
+use crate::{clock, env, ui};
+
+/// The most rows of one answer.
+const ROWS_MOST: usize = 10_000;
+
+/// The names and values of what a request is for.
+pub type Parameters = Vec<(&'static str, String)>;
+
+/// How much of a list is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Paging {
+    /// The most rows; 0 for all.
+    pub rows: usize,
+    /// The most rows of a page, by the route.
+    pub page: usize,
+    /// The most pages.
+    pub pages: usize,
+}
+
+/// A page of a list.
+#[derive(Deserialize)]
+struct Page<T> {
+    items: Vec<T>,
+    next: Option<String>,
+}
+
+/// What a token allows to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    /// Everything that the gateway has: a launcher token.
+    Everything,
+    /// Who made commits: a read token.
+    Commits,
+    /// Nothing of this.
+    Nothing,
+}
+
+/// One gateway that is read from.
+pub struct Reader {
+    client: GatewayClient,
+    until: Instant,
+}
+
+impl Reader {
+    /// The gateway of the repository that we stand in, or with `is_elsewhere` any that the user named.
+    ///
+    /// Opens the ledger only where there is one, to see which gateways are remembered.
+    pub fn find(cx: &Cx, is_elsewhere: bool) -> Result<Self, CommandError> {
+        let mut ledger = match cx.has_ledger() {
+            true => Some(cx.open_ledger()?),
+            false => None,
+        };
+        let team = match is_elsewhere {
+            true => Team::find_all(cx, ledger.as_mut())?,
+            false => here(cx, ledger.as_mut())?,
+        };
+        Ok(Self::new(&one(team)?))
+    }
+
+    /// A reader of each gateway of the repository that we stand in.
+    pub fn all(cx: &Cx, ledger: Option<&mut SqliteLedger>) -> Result<Vec<Self>, CommandError> {
+        Ok(here(cx, ledger)?.0.iter().map(Self::new).collect())
+    }
+
+    fn new(gateway: &Gateway) -> Self {
+        Self {
+            client: gateway.client(),
+            until: Instant::now() + LONGEST,
+        }
+    }
+
+    /// The address of the gateway.
+    pub const fn address(&self) -> &Address {
+        self.client.address()
+    }
+
+    /// Where what is read now is from.
+    pub fn source(&self) -> Source {
+        Source {
+            gateway: self.address().to_string(),
+            at: clock::now(),
+        }
+    }
+
+    /// Whether no further request is made.
+    pub fn is_late(&self) -> bool {
+        Instant::now() >= self.until
+    }
+
+    /// What a route answers.
+    pub fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        parameters: &[(&'static str, String)],
+    ) -> Result<T, CommandError> {
+        let body = self.client.get(path, parameters);
+        let read = serde_json::from_value(body.map_err(refusal)?);
+        read.map_err(|error| self.strange(&error.to_string()))
+    }
+
+    /// The rows of a list, and whether there are more.
+    pub fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        parameters: &[(&'static str, String)],
+        paging: Paging,
+    ) -> Result<(Vec<T>, bool), CommandError> {
+        let most = match paging.rows {
+            0 => ROWS_MOST,
+            rows => rows.min(ROWS_MOST),
+        };
+        let (mut rows, mut next): (Vec<T>, Option<String>) = (Vec::new(), None);
+        for nth in 0..paging.pages {
+            if nth > 0 && self.is_late() {
+                break;
+            }
+            let mut parameters = parameters.to_vec();
+            let wanted = (most - rows.len()).min(paging.page);
+            parameters.push(("limit", wanted.to_string()));
+            parameters.extend(next.take().map(|cursor| ("cursor", cursor)));
+            let page: Page<T> = self.get(path, &parameters)?;
+            rows.extend(page.items);
+            next = page.next;
+            if next.is_none() || rows.len() >= most {
+                break;
+            }
+        }
+        let more = next.is_some() || rows.len() > most;
+        rows.truncate(most);
+        Ok((rows, more))
+    }
+
+    /// What the token allows to read, by asking.
+    pub fn right(&self) -> Result<Right, EgressError> {
+        let is_refused = |error: &EgressError| matches!(error, EgressError::Refused { problem, .. } if problem.status == 403);
+        match self
+            .client
+            .get("/v1/sessions", &[("limit", "1".to_owned())])
+        {
+            Ok(_) => return Ok(Right::Everything),
+            Err(error) if is_refused(&error) => {}
+            Err(error) => return Err(error),
+        }
+        let nothing = json!({ "commits": ["0".repeat(40)] });
+        match self.client.explain_commits(&nothing, &Once) {
+            Ok(_) => Ok(Right::Commits),
+            Err(error) if is_refused(&error) => Ok(Right::Nothing),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// That the gateway does not answer as one does.
+    pub fn strange(&self, why: &str) -> CommandError {
+        CommandError::failed(EgressError::Strange {
+            address: self.address().to_string(),
+            why: ui::one_line(why, 200),
+        })
+    }
+}
+
+/// Those that may be asked about the repository that we stand in.
+fn here(cx: &Cx, mut ledger: Option<&mut SqliteLedger>) -> Result<Team, CommandError> {
+    let repository = match (ledger.as_deref_mut(), cx.find_repo()) {
+        (Some(ledger), Some(repo)) => read(ledger, |tx| tx.repository(&repo.place.common_dir))?,
+        _ => None,
+    };
+    Team::find(cx, ledger, repository.map(|repository| repository.id))
+}
+
+/// The only one, or the one of several that the environment names.
+fn one(team: Team) -> Result<Gateway, CommandError> {
+    let mut gateways = team.0;
+    if gateways.len() > 1
+        && let Some(named) = env::text(ADDRESS)
+        && let Ok(named) = Address::parse(&named, Plain::Anywhere)
+    {
+        gateways.retain(|gateway| gateway.address == named);
+    }
+    match (gateways.pop(), gateways.as_slice()) {
+        (Some(gateway), []) => Ok(gateway),
+        (Some(_), _) => Err(CommandError::usage("several gateways are configured")
+            .hint(format!("Name one of them in {ADDRESS}."))),
+        (None, _) => Err(CommandError::not_found("no gateway is configured to read from")
+            .hint("Set SIGLUM_GATEWAY and SIGLUM_GATEWAY_TOKEN, or add one with `siglum sync --to URL`; of an added one, the scope must have this repository, or pass `--all`.")),
+    }
+}
+
+fn refusal(error: EgressError) -> CommandError {
+    let status = match &error {
+        EgressError::Refused { problem, .. } => problem.status,
+        _ => 0,
+    };
+    match status {
+        404 => CommandError::not_found(error),
+        403 => CommandError::failed(error).hint(
+            "This needs a launcher token that may read, because it shows prompts; a read token is for `siglum why`, `log` and `check`.",
+        ),
+        _ => CommandError::failed(error),
+    }
+}
