@@ -17,7 +17,7 @@ use crate::problem::ProblemBody;
 use crate::problem_responses::{AGENT_PROBLEMS, PROBLEMS, Problems, named, response};
 use crate::request_id;
 use crate::routes::*;
-use crate::wire::{LabelInput, RunEvent};
+use crate::wire::{LabelInput, RunEvent, SealedPosition};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -26,7 +26,7 @@ use crate::wire::{LabelInput, RunEvent};
         description = "Sessions, turns, checkpoints and audit of coding agents. Identity is resolved once, carried everywhere, and never guessed.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
-    components(schemas(ProblemBody, LabelInput, RunEvent)),
+    components(schemas(ProblemBody, LabelInput, RunEvent, SealedPosition)),
     modifiers(&Credentials)
 )]
 struct Document;
