@@ -20,7 +20,7 @@ use crate::problem_responses::{AGENT_PROBLEMS, PROBLEMS, Problems, named, respon
 use crate::request_id;
 use crate::rights::{Reach, needs};
 use crate::routes::*;
-use crate::wire::{LabelInput, RunEvent};
+use crate::wire::{LabelInput, RunEvent, SealedPosition};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -29,7 +29,7 @@ use crate::wire::{LabelInput, RunEvent};
         description = "Sessions, turns, checkpoints and audit of coding agents. Identity is resolved once, carried everywhere, and never guessed.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
-    components(schemas(ProblemBody, LabelInput, RunEvent)),
+    components(schemas(ProblemBody, LabelInput, RunEvent, SealedPosition)),
     modifiers(&Credentials)
 )]
 struct Document;

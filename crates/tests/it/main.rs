@@ -18,6 +18,7 @@ mod back_ends;
 mod bursts;
 mod chain;
 mod check;
+mod clients;
 mod clones;
 mod commands;
 mod commit_forms;

@@ -11,8 +11,12 @@ mod packages;
 use packages::{AGENTS, OPENCODE, Package};
 
 const NODE: &str = "26.10.0";
-/// What checks and builds the client in TypeScript: as its `package.json` says.
-const TYPESCRIPT: [(&str, &str); 2] = [("typescript", "5.9.3"), ("@types/node", "24.10.1")];
+/// What writes the types of the client in TypeScript, checks and builds it.
+const TYPESCRIPT: [(&str, &str); 3] = [
+    ("typescript", "5.9.3"),
+    ("@types/node", "24.10.1"),
+    ("openapi-typescript", "7.13.0"),
+];
 
 /// The release of OpenClaw that the plug-in is shown with.
 const OPENCLAW: &str = "2026.9.6";
@@ -90,22 +94,19 @@ fn install_plugin(lab: &Lab) -> Result<(), Failure> {
     npm(&lab.plugin, &[wanted], Some(&lab.node))
 }
 
-/// Installs what builds and runs the client in TypeScript, and gives the variables that its test reads.
-pub(crate) fn typescript() -> Result<[(&'static str, PathBuf); 2], Failure> {
+/// Installs what makes and runs the client in TypeScript, and gives the directory with it and that of `node`.
+pub(crate) fn typescript() -> Result<(PathBuf, PathBuf), Failure> {
     debian::ensure(debian::AGENTS)?;
     let lab = Lab::at(&cache()?)?;
     install_node(&lab)?;
-    let [(compiler, version), _] = TYPESCRIPT;
+    let [(compiler, version), ..] = TYPESCRIPT;
     let folder = lab.cache.join(format!("{compiler}-{version}"));
     let has = |(package, _): &(&str, &str)| folder.join("node_modules").join(package).is_dir();
     if !TYPESCRIPT.iter().all(has) {
         let packages = TYPESCRIPT.map(|(package, version)| format!("{package}@{version}"));
         npm(&folder, &packages, Some(&lab.node))?;
     }
-    Ok([
-        ("SIGLUM_LAB_TYPESCRIPT", folder.join("node_modules")),
-        ("SIGLUM_LAB_NODE", lab.node),
-    ])
+    Ok((folder.join("node_modules"), lab.node))
 }
 
 /// Installs OpenClaw, and gives the environment that the programs expect which start it.

@@ -76,6 +76,11 @@ const LANES: &[Lane] = &[
         has_tests: HasTests::Yes,
     },
     Lane {
+        name: "clients",
+        run: tests_lane::clients,
+        has_tests: HasTests::Yes,
+    },
+    Lane {
         name: "packages",
         run: packages::lane,
         // It installs and removes, and is no test runner.
@@ -275,6 +280,7 @@ mod tests {
                 "truth",
                 "sinks",
                 "front-end",
+                "clients",
                 "packages",
             ],
         );

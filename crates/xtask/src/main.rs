@@ -9,6 +9,7 @@
 )]
 
 mod bench;
+mod clients;
 mod compat;
 mod debian;
 mod dist;
@@ -40,9 +41,9 @@ cargo xtask COMMAND
 Commands
   test [--only LANE]... [--skip LANE]...
                       run every check, or some: fmt, house, clippy, docs, unit, blackbox, truth,
-                      sinks, front-end, packages, agents, and where it is named team. Missing programs are installed
-                      by apt-get (as root), agents and the parts of the page by npm, Schemathesis, Phoenix and MLflow
-                      by pip
+                      sinks, front-end, clients, packages, agents, and where it is named team. Missing programs are
+                      installed by apt-get (as root), agents, the parts of the page and what makes the client in
+                      TypeScript by npm, Schemathesis, Phoenix, MLflow and what makes the client in Python by pip
   bench [ARGS]        build the program as packages have it and run siglum-bench with ARGS
   truth [--release] [ARGS]
                       play commits whose maker is known, and run `siglum why` on them: 2,000 cases, or
@@ -76,6 +77,9 @@ Commands
                       that is released: tarball, Debian package, npm packages, wheel, formula, install
                       script, SBOM, checksums; with --finish only what is made of the packages in DIR.
                       By default they go to <target directory>/packages
+  clients [--out DIR] make the clients of the gateway for Python and TypeScript: generate their types and methods from
+                      docs/openapi.json, check and test them, and pack a wheel and an npm package; by default they go to
+                      <target directory>/packages. Prints how tests by hand use them
   lab install         install the agents of the black-box tests, pinned, by npm, into a cache
   lab path            print where they are, as environment variables
   lab run AGENT STEP...
@@ -114,6 +118,7 @@ fn main() -> ExitCode {
         Some("truth") => truth::run(rest),
         Some("team") => team::run(rest),
         Some("fuzz") => fuzz::run(rest),
+        Some("clients") => clients::run(rest),
         Some("compat") => compat::run(rest),
         Some("dist") => dist::run(rest),
         Some("lab") => lab::run(rest),

@@ -37,6 +37,20 @@ pub(crate) const HELM: Package = Package {
     program: "python",
 };
 
+/// What writes the types of the client in Python.
+pub(crate) const MODEL_GENERATOR: Package = Package {
+    name: "datamodel-code-generator",
+    version: "0.74.0",
+    program: "datamodel-codegen",
+};
+
+/// What checks them.
+pub(crate) const MYPY: Package = Package {
+    name: "mypy",
+    version: "2.4.1",
+    program: "mypy",
+};
+
 /// A tool that shows traces: about 900 MB.
 pub(crate) const PHOENIX: Package = Package {
     name: "arize-phoenix",

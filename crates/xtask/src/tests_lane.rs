@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::summary::{self, Ended, Runner};
 use crate::{
-    Failure, compat, debian, front_end, lab, postgres, programs, python, sinks, workspace,
+    Failure, clients, compat, debian, front_end, lab, postgres, programs, python, sinks, workspace,
 };
 
 /// The module of the black-box tests that drive real agents.
@@ -16,6 +16,9 @@ const REAL_SINKS: &str = "real_sinks::";
 /// The module of those that drive a page in a browser.
 const FRONT_END: &str = "front_end::";
 
+/// The module of those that run the clients and their examples.
+const CLIENTS: &str = "clients::";
+
 /// The black-box tests, as nextest calls them.
 const BLACK_BOX: &str = "binary_id(siglum-tests::it)";
 
@@ -25,6 +28,7 @@ enum Part {
     RealAgents,
     RealSinks,
     FrontEnd,
+    Clients,
     AllOthers,
 }
 
@@ -68,10 +72,9 @@ pub(crate) fn blackbox() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
     let server = postgres::for_tests()?;
     let schemathesis = python::install(&python::SCHEMATHESIS)?;
-    let typescript = lab::typescript()?;
     let program = programs::dev_build("siglum")?;
     let mut tests = black_box(Part::AllOthers);
-    tests.env("SIGLUM_BIN", program).envs(typescript);
+    tests.env("SIGLUM_BIN", program);
     tests.env("SIGLUM_TEST_SCHEMATHESIS", schemathesis);
     postgres::tell(server.as_ref(), &mut tests);
     run_all([(runner(), &mut tests)])
@@ -96,6 +99,16 @@ pub(crate) fn front_end() -> Result<Ended, Failure> {
     let mut tests = black_box(Part::FrontEnd);
     tests.env("SIGLUM_BIN", program);
     run_all([(runner(), tests.envs(installed.variables()))])
+}
+
+/// The clients, made with their own tests, and the black-box tests that run them and their examples.
+pub(crate) fn clients() -> Result<Ended, Failure> {
+    debian::ensure(debian::BLACKBOX)?;
+    let made = clients::make(&workspace::target_dir()?.join("clients/packages"))?;
+    let program = programs::dev_build("siglum")?;
+    let mut tests = black_box(Part::Clients);
+    tests.env("SIGLUM_BIN", program);
+    run_all([(runner(), tests.envs(made.variables()))])
 }
 
 /// The black-box tests that drive real agents against the fake model.
@@ -132,8 +145,9 @@ fn black_box(part: Part) -> Command {
             Part::RealAgents => format!("test(/^{REAL_AGENTS}/)"),
             Part::RealSinks => format!("test(/^{REAL_SINKS}/)"),
             Part::FrontEnd => format!("test(/^{FRONT_END}/)"),
+            Part::Clients => format!("test(/^{CLIENTS}/)"),
             Part::AllOthers => {
-                format!("not test(/^({REAL_AGENTS}|{REAL_SINKS}|{FRONT_END})/)")
+                format!("not test(/^({REAL_AGENTS}|{REAL_SINKS}|{FRONT_END}|{CLIENTS})/)")
             }
         };
         return nextest(&["--test", "it", "-E", &format!("{BLACK_BOX} & {filter}")]);
@@ -144,8 +158,9 @@ fn black_box(part: Part) -> Command {
         Part::RealAgents => cargo.arg(REAL_AGENTS),
         Part::RealSinks => cargo.arg(REAL_SINKS),
         Part::FrontEnd => cargo.arg(FRONT_END),
+        Part::Clients => cargo.arg(CLIENTS),
         Part::AllOthers => {
-            let skipped = [REAL_AGENTS, REAL_SINKS, FRONT_END];
+            let skipped = [REAL_AGENTS, REAL_SINKS, FRONT_END, CLIENTS];
             cargo.args(skipped.iter().flat_map(|module| ["--skip", module]))
         }
     };

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Stands between clients and a gateway. The first answer to a request in which any of these words is, is lost.
-pub(super) struct Lossy {
+pub(crate) struct Lossy {
     /// `host:port`.
-    pub(super) address: String,
-    pub(super) lost: Arc<AtomicU32>,
+    pub(crate) address: String,
+    pub(crate) lost: Arc<AtomicU32>,
 }
 
 impl Lossy {
-    pub(super) fn before(gateway: &str, words: &[&'static str]) -> Self {
+    pub(crate) fn before(gateway: &str, words: &[&'static str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let lost = Arc::new(AtomicU32::new(0));

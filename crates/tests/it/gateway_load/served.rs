@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use crate::harness::World;
 
 /// A gateway of a world. Killed when it is let go.
-pub(super) struct Served {
+pub(crate) struct Served {
     child: Child,
     /// `host:port`.
-    pub(super) address: String,
+    pub(crate) address: String,
 }
 
 impl Served {
     /// Starts one, with these variables beside those of the world, and waits until it serves.
     #[track_caller]
-    pub(super) fn start(world: &World, variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(world: &World, variables: &[(&str, &str)]) -> Self {
         let mut command = world.command(World::program());
         command
             .args(["serve", "--json", "--listen", "127.0.0.1:0"])

@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 use crate::{Failure, programs, workspace};
 
 pub(crate) use facts::Facts;
-pub(crate) use npm::scoped;
+pub(crate) use npm::{pack as pack_npm, scoped};
 pub(crate) use platform::{PLATFORMS, Platform};
+pub(crate) use wheel::pack as pack_wheel;
 
 /// What packages are built with.
 const PROFILE: &str = "dist";

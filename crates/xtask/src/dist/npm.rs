@@ -60,7 +60,8 @@ pub(super) fn make_main(facts: &Facts, out: &Path) -> Result<(), Failure> {
     pack(&folder, out)
 }
 
-fn pack(folder: &Path, out: &Path) -> Result<(), Failure> {
+/// Packs a folder with its manifest, and the licenses.
+pub(crate) fn pack(folder: &Path, out: &Path) -> Result<(), Failure> {
     debian::ensure(NEEDS)?;
     for license in LICENSES {
         files::copy(&workspace::root().join(license), &folder.join(license))?;

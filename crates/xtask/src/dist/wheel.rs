@@ -1,5 +1,7 @@
 //! The wheel for pip and pipx: the program, and what pip wants to know of it.
 
+use std::path::Path;
+
 use super::platform::{Wheel, glibc};
 use super::{Built, facts, files};
 use crate::{Failure, programs, python, workspace};
@@ -15,20 +17,25 @@ pub(super) fn make(built: &Built) -> Result<(), Failure> {
         let text = facts.fill_file(&format!("wheel/{file}"))?;
         files::write(&info.join(file), text)?;
     }
+    let program = folder.join(format!("{name}.data/scripts/siglum"));
+    files::copy(&built.program, &program)?;
+    files::executable(&program)?;
+    pack(&folder, &info, &built.out)
+}
+
+/// Packs a folder, of which `info` says what it is, and the licenses.
+pub(crate) fn pack(folder: &Path, info: &Path, out: &Path) -> Result<(), Failure> {
     for license in LICENSES {
         let to = info.join("licenses").join(license);
         files::copy(&workspace::root().join(license), &to)?;
     }
-    let program = folder.join(format!("{name}.data/scripts/siglum"));
-    files::copy(&built.program, &program)?;
-    files::executable(&program)?;
     // It writes the list of digests that pip checks.
     let mut wheel = programs::program(python::install(&python::WHEEL)?);
     wheel
         .arg("pack")
-        .arg(&folder)
+        .arg(folder)
         .arg("--dest-dir")
-        .arg(&built.out)
+        .arg(out)
         .env("SOURCE_DATE_EPOCH", facts::epoch());
     programs::run(&mut wheel)
 }
