@@ -180,8 +180,7 @@ fn verb_answers(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>,
         first_prompt(one);
         last_prompt(one, at(9));
         statements_of_session(one);
-        statements_of_commit(repository_id(1), &oid(1));
-        statements_of_commit_anywhere(&oid(1));
+        statements_of_commit(repository_id(1), &oid(1)); statements_of_commit_anywhere(&oid(1));
         entries(one, 0, 0);
         holdings(one);
         payloads(0, 9);

@@ -329,22 +329,29 @@ fn intruders(store: &Store, gateway: &Gateway, there: &There) -> Vec<Intruder> {
             )
         },
     ];
+    all.extend(strangers(store, gateway));
+    all
+}
+
+/// Those of another tenant.
+fn strangers(store: &Store, gateway: &Gateway) -> Vec<Intruder> {
+    let of = Intruder::with_token;
     let (launcher, _) = token_for(store, "others", Scope::Attester, None);
     if store.is_file() {
         // A file has one tenant; a token of another one is worth nothing, even if it were stored there.
-        all.push(of("a launcher of another tenant", launcher, &[401]));
-        return all;
+        return vec![of("a launcher of another tenant", &launcher, &[401])];
     }
     let theirs = gateway.client(&launcher).create(&base("S1"));
-    all.push(Intruder {
-        elsewhere: true,
-        ..of("a launcher of another tenant", launcher, &[404])
-    });
-    all.push(Intruder {
-        is_session: true,
-        ..of("a session of another tenant", secret(&theirs), &[403])
-    });
-    all
+    vec![
+        Intruder {
+            elsewhere: true,
+            ..of("a launcher of another tenant", &launcher, &[404])
+        },
+        Intruder {
+            is_session: true,
+            ..of("a session of another tenant", &secret(&theirs), &[403])
+        },
+    ]
 }
 
 /// Asks from an address of its own: who comes with wrong tokens too often is not looked at any more.
