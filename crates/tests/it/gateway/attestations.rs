@@ -1,12 +1,12 @@
 //! Commits that no hook saw, as trusted platforms attest them.
 
 use serde_json::{Value, json};
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::link::NUMBER_MAX;
 
 use super::client::{Client, id, secret};
 use super::server::{
-    Gateway, audited, base, each_store, revoke, siglum, stored, tenant, token_for,
+    Gateway, audited, base, each_store, limited_token, revoke, siglum, stored, tenant, token_for,
 };
 use crate::faults::store::Store;
 
@@ -201,5 +201,36 @@ fn hostile_input_is_refused_by_its_field_and_leaves_nothing() {
         let refused = platform.ask("DELETE", &of, None).unwrap();
         refused.problem(404, "not-found");
         assert_eq!(stored(store, &gateway), before);
+    });
+}
+
+#[test]
+fn a_token_of_a_repository_attests_there_alone_and_sees_no_attestation_elsewhere() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let whole = platform(store, &gateway);
+        let mut both = base("S1");
+        both["repositories"] = json!(["github.com/o/r", "github.com/o/other"]);
+        let session = id(&whole.create(&both));
+        let limits = Limits::new([], ["github.com/o/r".to_owned()]).unwrap();
+        let (token, _) = limited_token(store, tenant(store), Scope::Attester, limits, None);
+        let limited = gateway.client(&token);
+        let mut elsewhere = body('a');
+        elsewhere["repository"] = json!("github.com/o/other");
+        limited
+            .post(&path(&session), &elsewhere)
+            .problem(403, "forbidden");
+        whole.post(&path(&session), &elsewhere).is(201);
+        let hidden = format!("/v1/commits/{}", oid('a'));
+        limited.get(&hidden).problem(404, "not-found");
+        let asked = json!({ "commits": [oid('a')] });
+        let explained = limited.post("/v1/commits/explain", &asked).is(200);
+        assert_eq!(explained["items"], json!([]));
+        let of = format!("{}/{}", path(&session), oid('a'));
+        assert_eq!(limited.ask("DELETE", &of, None).unwrap().status, 204);
+        assert_eq!(record(&gateway, 'a')["verdict"], "likely", "it stands");
+        limited.post(&path(&session), &body('b')).is(201);
+        let own = limited.get(&format!("/v1/commits/{}", oid('b'))).is(200);
+        assert_eq!(own["items"][0]["session"], session, "{own}");
     });
 }
