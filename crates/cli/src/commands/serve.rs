@@ -290,7 +290,7 @@ fn store(cx: &Cx) -> Result<Store, CommandError> {
             drop(cx.open_ledger()?);
             let home = cx.home.clone();
             // The worker does what requests leave for later: folds, projections.
-            let written = Written(Arc::new(move || home.start_worker()));
+            let written = Written(Arc::new(move || home.start_worker_of_gateway()));
             Ok(Store::File(cx.home.ledger(), written))
         }
         #[cfg(feature = "postgres")]
