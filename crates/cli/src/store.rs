@@ -1,5 +1,7 @@
 //! Which store operators look after: this home's ledger, or a tenant's part of a PostgreSQL store.
 
+use std::path::Path;
+
 use siglum_domain::access::{DEFAULT_TENANT, Secret};
 use siglum_domain::{LedgerId, Tenant};
 use siglum_engine::World;
@@ -12,27 +14,41 @@ use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
 use crate::known_ledger;
+use crate::secret_files;
 
 /// The variable with the address of a PostgreSQL store. It may hold a password, so it is no flag.
 const STORE: &str = "SIGLUM_STORE";
+/// The variable with the path of a file that has the address.
+const STORE_FILE: &str = "SIGLUM_STORE_FILE";
 /// The variable that says whose part of it.
 const TENANT: &str = "SIGLUM_TENANT";
 /// What says where the sessions are, a password among it perhaps.
-pub const VARIABLES: [&str; 2] = [STORE, TENANT];
+pub const VARIABLES: [&str; 3] = [STORE, STORE_FILE, TENANT];
 
 /// The address of the PostgreSQL store, if there is one to look after.
 pub fn address() -> Result<Option<String>, CommandError> {
-    let Some(address) = env::text(STORE) else {
-        return Ok(None);
+    let (name, address) = match (env::text(STORE), env::text(STORE_FILE)) {
+        (None, None) => return Ok(None),
+        (Some(address), None) => (STORE, address),
+        (None, Some(file)) => (STORE_FILE, address_in(Path::new(&file))?),
+        (Some(_), Some(_)) => {
+            let what = format!("both {STORE} and {STORE_FILE} are set");
+            return Err(CommandError::usage(what).hint("Unset one of them."));
+        }
     };
     let is_server = ["postgres://", "postgresql://"]
         .iter()
         .any(|scheme| address.starts_with(scheme));
     if !is_server {
-        let what = format!("{STORE} must begin with `postgres://`");
+        let what = format!("the address in {name} must begin with `postgres://`");
         return Err(CommandError::usage(what));
     }
     Ok(Some(address))
+}
+
+fn address_in(file: &Path) -> Result<String, CommandError> {
+    let text = secret_files::read(file, "address of the store")?;
+    Ok(text.trim().to_owned())
 }
 
 /// Whose part of the store: the one that is named, else the one that is the only one of a file.
@@ -47,8 +63,12 @@ pub fn refuse_server(command: &str, way: &str) -> Result<(), CommandError> {
         return Ok(());
     }
     let what = "works on this machine's own ledger";
-    let hint = format!("Unset it for this command: `env -u {STORE} siglum {command}`.");
-    let error = format!("`siglum {command}` {what}, and {STORE} names a server");
+    let name = match env::text(STORE) {
+        Some(_) => STORE,
+        None => STORE_FILE,
+    };
+    let hint = format!("Unset it for this command: `env -u {name} siglum {command}`.");
+    let error = format!("`siglum {command}` {what}, and {name} names a server");
     Err(CommandError::usage(error).hint(way).hint(hint))
 }
 
@@ -186,7 +206,9 @@ pub struct StoreSchema {
 
 /// Whether the store is a server's.
 pub fn is_server() -> bool {
-    env::text(STORE).is_some()
+    [STORE, STORE_FILE]
+        .iter()
+        .any(|name| env::text(name).is_some())
 }
 
 /// The schema of the store, which stays as it is: looking begins nothing and migrates nothing.

@@ -106,6 +106,38 @@ fn a_command_asks_the_server_that_is_named_or_is_refused() {
     }
 }
 
+#[test]
+fn a_file_may_have_the_address_of_the_server() {
+    let mut world = World::new();
+    let file = world.root.join("store");
+    std::fs::write(&file, format!("{SERVER}\n")).unwrap();
+    world.variables.push(("SIGLUM_STORE_FILE", file.clone()));
+    let repo = plain(&world);
+    let refused = repo.siglum(&["status"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    let unset = "`env -u SIGLUM_STORE_FILE siglum status`";
+    assert!(refused.stderr.contains(unset), "{refused:?}");
+    let asked = repo.siglum(&["session", "list"]);
+    assert_eq!(asked.code, Some(1), "it asks the server: {asked:?}");
+    std::fs::write(&file, "mysql://127.0.0.1:1/x").unwrap();
+    assert_eq!(repo.siglum(&["session", "list"]).code, Some(2));
+    std::fs::remove_file(&file).unwrap();
+    let unreadable = repo.siglum(&["session", "list"]);
+    assert_eq!(unreadable.code, Some(1), "{unreadable:?}");
+    let reason = "cannot read the address of the store";
+    assert!(unreadable.stderr.contains(reason), "{unreadable:?}");
+}
+
+#[test]
+fn two_addresses_of_the_server_are_refused() {
+    let mut world = World::new();
+    world.variables.push(("SIGLUM_STORE", SERVER.into()));
+    world.variables.push(("SIGLUM_STORE_FILE", "store".into()));
+    let refused = plain(&world).siglum(&["session", "list"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("both"), "{refused:?}");
+}
+
 /// Hooks know no other ledger, so what serves them is not refused.
 #[test]
 fn hooks_keep_their_ledger_where_a_server_is_named() {

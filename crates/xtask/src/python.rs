@@ -30,6 +30,13 @@ pub(crate) const WHEEL: Package = Package {
     program: "wheel",
 };
 
+/// Helm as a library, with the program that has it: about 250 MB.
+pub(crate) const HELM: Package = Package {
+    name: "helm-python-sdk",
+    version: "0.2.2",
+    program: "python",
+};
+
 /// A tool that shows traces: about 900 MB.
 pub(crate) const PHOENIX: Package = Package {
     name: "arize-phoenix",

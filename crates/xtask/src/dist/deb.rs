@@ -11,6 +11,13 @@ const NEEDS: &[debian::Need] = &[("dpkg-deb", "dpkg"), ("gzip", "gzip")];
 /// What `dpkg` runs.
 const SCRIPTS: &[&str] = &["postinst", "prerm", "postrm"];
 
+/// What systemd starts, once somebody switches it on.
+const UNITS: &[&str] = &[
+    "siglum-gateway.service",
+    "siglum-backup.service",
+    "siglum-backup.timer",
+];
+
 /// What lies elsewhere in Debian than below other prefixes.
 const MOVED: &[(&str, &str)] = &[
     (
@@ -77,12 +84,16 @@ fn lay_out(built: &Built, prefix: &Path, root: &Path) -> Result<(), Failure> {
         let text = facts.fill_file(from)?;
         files::write(&root.join("usr").join(to), text)
     };
-    put(
-        "systemd/siglum-gateway.service",
-        "lib/systemd/system/siglum-gateway.service",
-    )?;
+    for unit in UNITS {
+        let (from, to) = (
+            format!("systemd/{unit}"),
+            format!("lib/systemd/system/{unit}"),
+        );
+        put(&from, &to)?;
+    }
     put("debian/copyright", "share/doc/siglum/copyright")?;
     put("systemd/siglum.conf", "lib/sysusers.d/siglum.conf")?;
+    put("systemd/gateway.env", "share/doc/siglum/gateway.env")?;
     compress(root)
 }
 
@@ -116,4 +127,36 @@ fn libraries(program: &Path) -> Result<String, Failure> {
 
 fn kilobytes(path: &Path) -> u64 {
     path.metadata().map_or(0, |meta| meta.len().div_ceil(1024))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The value of a setting of a unit.
+    fn setting<'a>(unit: &'a str, name: &str) -> Option<&'a str> {
+        let mut lines = unit.lines().filter_map(|line| line.split_once('='));
+        lines.find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    #[test]
+    fn a_gateway_is_given_the_time_that_it_needs_to_stop() {
+        let unit = workspace::read(&facts::source("systemd/siglum-gateway.service")).unwrap();
+        let given = setting(&unit, "TimeoutStopSec").unwrap();
+        let given: u64 = given.trim_end_matches('s').parse().unwrap();
+        // As `siglum serve` has it without an option, and what comes after the drain.
+        let (drain, after) = (10, 25);
+        assert!(given > drain + after, "{given}");
+        // Agents would get the signal, too, before the gateway is through with them.
+        assert_eq!(setting(&unit, "KillMode"), Some("mixed"));
+    }
+
+    #[test]
+    fn what_stands_in_units_is_filled() {
+        let facts = facts::Facts::load().unwrap();
+        for unit in UNITS {
+            let text = facts.fill_file(&format!("systemd/{unit}")).unwrap();
+            assert!(setting(&text, "Documentation").is_some(), "{unit}");
+        }
+    }
 }

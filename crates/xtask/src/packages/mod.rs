@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dist::{self, files};
 use crate::summary::Ended;
-use crate::{Failure, debian, programs, workspace};
+use crate::{Failure, debian, programs, python, workspace};
 
 use cases::{CASES, Case};
 
@@ -32,7 +32,19 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
 
 /// The lane: all packages, with the program that other lanes have built already.
 pub(crate) fn lane() -> Result<Ended, Failure> {
+    check_files()?;
     run(&[]).map(|()| Ended::default())
+}
+
+/// Renders the Helm chart, and reads compose files and alerts.
+fn check_files() -> Result<(), Failure> {
+    let packaging = workspace::root().join("packaging");
+    let mut check = programs::program(python::install(&python::HELM)?);
+    programs::run(
+        check
+            .arg(packaging.join("try/check_files.py"))
+            .arg(packaging),
+    )
 }
 
 fn try_all<'a>(
@@ -72,4 +84,21 @@ fn dev_program() -> Result<PathBuf, Failure> {
 
 fn make_parent(path: &Path) -> Result<(), Failure> {
     path.parent().map_or(Ok(()), files::make_dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Facts;
+
+    /// The version is defined in the manifest of the workspace; Helm wants it in a file of its own.
+    #[test]
+    fn the_chart_has_the_version_of_the_program() {
+        let chart = workspace::root().join("packaging/helm/siglum/Chart.yaml");
+        let (chart, facts) = (workspace::read(&chart).unwrap(), Facts::load().unwrap());
+        for name in ["version", "appVersion"] {
+            let line = format!("{name}: {}", facts.get("version"));
+            assert!(chart.lines().any(|found| found == line), "{line}");
+        }
+    }
 }
