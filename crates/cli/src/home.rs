@@ -161,6 +161,12 @@ impl Home {
         platform::start_worker(&self.dir, &self.worker_lock());
     }
 
+    /// The same for a gateway, whose environment may say how long data is kept.
+    #[cfg(feature = "gateway")]
+    pub fn start_worker_of_gateway(&self) {
+        platform::start_worker_of_gateway(&self.dir, &self.worker_lock());
+    }
+
     /// If this file is there, sessions are recorded outside of switched-on repositories, too.
     pub fn everywhere(&self) -> PathBuf {
         self.dir.join("everywhere")

@@ -32,7 +32,7 @@ fn route_key(key: &str) -> RouteKey {
     RouteKey::new(key).expect("because samples keep to the grammar")
 }
 
-fn context_key(key: &str) -> ContextKey {
+pub(super) fn context_key(key: &str) -> ContextKey {
     ContextKey::new(key).expect("because samples keep to the grammar")
 }
 
@@ -63,7 +63,7 @@ fn full(key: &str) -> RouteRecord {
     }
 }
 
-fn context(n: u128, route: &str) -> ContextRecord {
+pub(super) fn context(n: u128, route: &str) -> ContextRecord {
     let seconds = i64::try_from(n).unwrap_or(0);
     ContextRecord {
         key: context_key(&format!("{route}-run:{n}")),

@@ -3,11 +3,12 @@
 use siglum_domain::audit::{Action, Body, Header, Outcome as Came};
 use siglum_domain::{Redacted, SessionId};
 use siglum_ledger::{
-    CheckpointKind, LedgerError, Relation, TelemetryBatch, TelemetryStore, Transaction,
-    TranscriptRecord, UnassignedRecord,
+    CheckpointKind, ContextRecord, ForwardRecord, LedgerError, Relation, TelemetryBatch,
+    TelemetryStore, Transaction, TranscriptRecord, UnassignedRecord,
 };
 
 use super::check::{Check, Desk, Outcome, Shelf, same};
+use super::contexts::{context, context_key};
 use super::sample::*;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -40,6 +41,29 @@ fn idle(shelf: &dyn Shelf) -> Outcome {
     same!(found, [session_id(2)], "silent sessions, one forgotten");
     let found = desk.write(|tx| tx.idle_sessions(None, at(25), at(99), 9))?;
     same!(found, [session_id(2)], "silent sessions that are to change");
+    desk.write(|tx| tx.touch(session_id(1), at(60), None, None))?;
+    let found = later.read(|tx| tx.idle_sessions(Some(session_id(1)), at(70), at(99), 9))?;
+    same!(
+        found,
+        [session_id(1)],
+        "a session that went on after it was forgotten"
+    );
+    Ok(())
+}
+
+/// A context of the first session, one that reads it, and one that reads that, which was used last at this time.
+fn chain_of_contexts(tx: &mut dyn Transaction, last: i64) -> Result<(), LedgerError> {
+    for (n, parent, seen) in [
+        (1, None, 9),
+        (2, Some("r-run:1"), 9),
+        (3, Some("r-run:2"), last),
+    ] {
+        tx.put_context(&ContextRecord {
+            parent: parent.map(|key| (context_key(key), 1)),
+            seen_at: at(seen),
+            ..context(n, "r")
+        })?;
+    }
     Ok(())
 }
 
@@ -89,6 +113,30 @@ const HOLDS: &[(&str, bool, Hold)] = &[
     }),
     ("a fork that goes on", true, |tx| {
         tx.set_parent(session_id(3), session_id(1), Relation::Fork)
+    }),
+    ("a fork of a fork that goes on", true, |tx| {
+        tx.set_parent(session_id(2), session_id(1), Relation::Fork)?;
+        tx.set_parent(session_id(3), session_id(2), Relation::Fork)
+    }),
+    (
+        "a context that reads its context, over another one",
+        true,
+        |tx| chain_of_contexts(tx, 30),
+    ),
+    ("contexts as old as it", false, |tx| {
+        chain_of_contexts(tx, 9)
+    }),
+    ("telemetry that is to be forwarded", true, |tx| {
+        tx.put_forward(&ForwardRecord {
+            sequence: 0,
+            destination: "p".to_owned(),
+            at: at(9),
+            signal: "traces".to_owned(),
+            session: Some(session_id(1)),
+            records: 1,
+            payload: vec![1],
+        })
+        .map(drop)
     }),
     ("a fork as old as it", false, |tx| {
         tx.set_parent(session_id(2), session_id(1), Relation::Fork)

@@ -10,7 +10,7 @@ use serde_json::json;
 use siglum_domain::audit::Action;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_gitstore::{ObjectAddress, ObjectStore};
-use siglum_ledger::{Durability, Ledger, LedgerError, TelemetryStore, read, write};
+use siglum_ledger::{Durability, Ledger, LedgerError, TelemetryStore, Transaction, read, write};
 
 use crate::forget::{Costs, forget_in};
 use crate::identity::audit::{self, Entry, SIGLUM};
@@ -77,23 +77,16 @@ pub fn apply(
     let mut removed = Removed::default();
     if let Some(kept) = policy.sessions {
         let before = since(here, kept);
-        removed.sessions = forget_idle(here, ledger, versions, before)?;
-        removed.has_more |= removed.sessions == SESSIONS as u64;
+        (removed.sessions, removed.has_more) = forget_idle(here, ledger, versions, before)?;
     }
-    if let Some(kept) = policy.telemetry {
-        let before = since(here, kept);
-        for store in [TelemetryStore::Inbox, TelemetryStore::Unassigned] {
-            let gone = write(ledger, Durability::Process, |tx| {
-                tx.drop_old_telemetry(store, before, TELEMETRY)
-            })?;
-            removed.telemetry += gone;
-            removed.has_more |= gone == TELEMETRY as u64;
-        }
-    }
-    if removed.sessions + removed.telemetry > 0 {
-        let body = json!({ "sessions": removed.sessions, "telemetry": removed.telemetry });
-        let entry = Entry::done(SIGLUM, Action::RetentionApplied).with(body);
-        audit::note(here, ledger, &entry)?;
+    let old = policy.telemetry.map(|kept| since(here, kept));
+    if removed.sessions > 0 || old.is_some() {
+        let sessions = removed.sessions;
+        let (telemetry, has_more) = write(ledger, Durability::Process, |tx| {
+            drop_telemetry(tx, here, old, sessions)
+        })?;
+        removed.telemetry = telemetry;
+        removed.has_more |= has_more;
     }
     if let Some(kept) = policy.audit {
         removed.audit = audit::trim(here, ledger, since(here, kept), ENTRIES)?;
@@ -122,30 +115,73 @@ fn since(here: &Here<'_>, kept: Duration) -> Timestamp {
     here.now().plus_millis(millis.saturating_neg())
 }
 
+/// Lets go of some old telemetry, and notes it, together with how many sessions went before; gives how many rows went, and
+/// whether there may be more.
+fn drop_telemetry(
+    tx: &mut dyn Transaction,
+    here: &Here<'_>,
+    old: Option<Timestamp>,
+    sessions: u64,
+) -> Result<(u64, bool), LedgerError> {
+    let (mut telemetry, mut has_more) = (0_u64, false);
+    for store in [TelemetryStore::Inbox, TelemetryStore::Unassigned] {
+        let Some(before) = old else { break };
+        let gone = tx.drop_old_telemetry(store, before, TELEMETRY)?;
+        telemetry += gone;
+        has_more |= gone == TELEMETRY as u64;
+    }
+    if sessions + telemetry > 0 {
+        let body = json!({ "sessions": sessions, "telemetry": telemetry });
+        let entry = Entry::done(SIGLUM, Action::RetentionApplied).with(body);
+        audit::record(tx, here, &entry)?;
+    }
+    Ok((telemetry, has_more))
+}
+
+/// Forgets some idle sessions; gives how many, and whether there may be more. One that is damaged holds up no other.
 fn forget_idle(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     versions: Option<&ObjectStore>,
     before: Timestamp,
-) -> Result<u64, EngineError> {
+) -> Result<(u64, bool), EngineError> {
     let now = here.now();
-    let idle = read(ledger, |tx| tx.idle_sessions(None, before, now, SESSIONS))?;
+    let mut idle = read(ledger, |tx| tx.idle_sessions(None, before, now, SESSIONS))?;
+    let is_full = idle.len() == SESSIONS;
     if let Some(versions) = versions.filter(|_| !idle.is_empty()) {
+        let gone = versions_of(ledger, &idle)?;
+        // That takes a while. Where something was heard of one of them meanwhile, all wait: they may share versions.
+        let still = read(ledger, |tx| tx.idle_sessions(None, before, now, SESSIONS))?;
+        if !idle.iter().all(|session| still.contains(session)) {
+            idle.clear();
+        }
         // First the versions: an address without one is no harm, one that nothing speaks of would never be found again.
-        versions.remove(&versions_of(ledger, &idle)?)?;
+        if !idle.is_empty() {
+            versions.remove(&gone)?;
+        }
     }
     let mut forgotten = 0_u64;
     for session in idle {
-        forgotten += write(ledger, Durability::Disk, |tx| {
+        let done = write(ledger, Durability::Disk, |tx| {
             // Something may have been heard of it since it was listed.
             if tx.idle_sessions(Some(session), before, now, 1)?.is_empty() {
                 return Ok(0_u64);
             }
             forget_in(tx, here, session, Costs::Kept, SIGLUM)?;
             Ok(1)
-        })?;
+        });
+        match done {
+            Ok(count) => forgotten += count,
+            Err(LedgerError::Damaged(what)) => {
+                tracing::warn!(
+                    "cannot forget session {session}: the ledger is damaged here: {what}"
+                );
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
-    Ok(forgotten)
+    // Each pass must come to something, so that passes end.
+    Ok((forgotten, is_full && forgotten > 0))
 }
 
 /// The file versions that these sessions saw, and no others.

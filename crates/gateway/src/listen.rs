@@ -33,6 +33,8 @@ use crate::undecided;
 const NO_ROOM: Duration = Duration::from_millis(50);
 /// How often what grew old is let go.
 const TIDY: Duration = Duration::from_secs(15);
+/// Of so many times once also for those who did not come to this gateway.
+const TIDY_ALL: u32 = 240;
 /// How often it is looked which sessions grew, in a store that no worker looks after.
 const FOLD: Duration = Duration::from_secs(1);
 /// How often it is looked which tenants have projections.
@@ -220,13 +222,20 @@ impl Door<'_> {
 /// Lets go of what grew old, for as long as the gateway runs.
 async fn tidy(app: App) {
     let mut stopping = app.stopping();
+    let mut times: u32 = 0;
     loop {
         tokio::select! {
             () = tokio::time::sleep(TIDY) => {}
             _ = stopping.changed() => return,
         }
         app.rates().tidy();
-        for tenant in app.remembered().tenants() {
+        let mut tenants = app.remembered().tenants();
+        // What a gateway that died left of a run is to go also where nobody comes any more.
+        if times.is_multiple_of(TIDY_ALL) {
+            tenants.extend(app.ledgers().all_tenants().await);
+        }
+        times = times.wrapping_add(1);
+        for tenant in tenants {
             let tidied = app.ledgers().write(&tenant, |here, ledger| {
                 let id = ledger.id();
                 let now = here.now();

@@ -13,12 +13,12 @@ type Result<T, E = LedgerError> = std::result::Result<T, E>;
     reason = "every verb fails as its transaction does"
 )]
 pub trait Retention {
-    /// Sessions that have been silent since before a time, are not forgotten, and that nothing holds `now`; longest silent
-    /// first. With `which`, only that one. In a transaction that writes, nobody changes them meanwhile.
+    /// Sessions that have been silent since before a time, were not forgotten since then, and that nothing holds `now`;
+    /// longest silent first. With `which`, only that one. In a transaction that writes, nobody changes them meanwhile.
     ///
     /// A session is held by an open turn, a lease, entries that no receipt seals, a transcript that is to be read, a
-    /// receipt that a projection is to get and has not refused, a checkpoint that a person asked for, its archiving or
-    /// quarantine, and by a later fork or context that reads its log.
+    /// receipt that a projection is to get and has not refused, telemetry that waits for a destination, a checkpoint that a person asked for, its archiving or
+    /// quarantine, and by a later fork or context that reads its log, over others, too.
     fn idle_sessions(
         &mut self,
         which: Option<SessionId>,

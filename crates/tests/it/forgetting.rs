@@ -541,7 +541,12 @@ fn a_session_that_was_silent_for_long_goes_by_age_and_its_commit_keeps_its_answe
     let shown = old();
     assert_eq!(shown["sessions"].as_array().unwrap().len(), 1, "{shown}");
     assert_eq!(shown["done"], false);
-    // Without a setting nothing goes.
+    // Without a setting nothing goes, and what starts the worker has none: a repository may set variables of agents.
+    let mut starts = world.command(World::program());
+    starts.env("SIGLUM_KEEP_SESSIONS", "30d");
+    starts.args(["run", "--", "true"]).current_dir(&repo.dir);
+    Ran::from(starts.output().unwrap()).ok();
+    until("the worker has left", || world.processes().is_empty());
     repo.siglum(&["worker", "--once"]).ok();
     assert!(holds(&kept(&repo), "the-quarterly-word"));
     repo.siglum(&["config", "set", "keep_sessions", "30d"]).ok();

@@ -39,10 +39,10 @@ pub const SCHEMA: &str = "siglum.serve/1";
 /// Serves the ledger of this home, or the PostgreSQL store that SIGLUM_STORE names as
 /// postgres://user:password@host/database. SIGLUM_STORE_FILE names a file with that address instead. Several gateways
 /// can serve one PostgreSQL store; one of them at a time delivers to each OTLP endpoint of `siglum otel add`, if its
-/// headers are stored on that machine. Clients need a token:
-/// `siglum token create` creates one for a launcher (on PostgreSQL, of the tenant in SIGLUM_TENANT), and creating a
-/// session returns one for that session. On SIGTERM and SIGINT, the gateway begins no further runs, finishes those in
-/// progress, and stops; a second signal ends it at once.
+/// headers are stored on that machine. Clients need a token: `siglum token create` creates one for a
+/// launcher (on PostgreSQL, of the tenant in SIGLUM_TENANT), and creating a session returns one for that session. On
+/// SIGTERM and SIGINT, the gateway begins no further runs, finishes those in progress, and stops; a second signal ends
+/// it at once.
 ///
 /// The settings `keep_sessions`, `keep_telemetry` and `keep_audit` (`siglum config list`) say how long data is kept.
 ///
@@ -291,7 +291,7 @@ fn store(cx: &Cx) -> Result<Store, CommandError> {
             drop(cx.open_ledger()?);
             let home = cx.home.clone();
             // The worker does what requests leave for later: folds, projections.
-            let written = Written(Arc::new(move || home.start_worker()));
+            let written = Written(Arc::new(move || home.start_worker_of_gateway()));
             Ok(Store::File(cx.home.ledger(), written))
         }
         #[cfg(feature = "postgres")]

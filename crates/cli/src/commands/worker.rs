@@ -78,7 +78,8 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
         feeders.follow(read(&mut ledger, |tx| tx.projections())?);
         spools.retain(|spool| !spool.is_empty());
         let has_worked = worker::slice(&world, &mut ledger, &spools, &mut run)? == Slice::Worked;
-        if retention::apply(cx, &world, &mut ledger, args.once) || has_worked {
+        // Nothing goes before all that waits has come in: it may be about what is old.
+        if has_worked || retention::apply(cx, &world, &mut ledger, args.once) {
             idle = 0;
             feeders.more();
             continue;

@@ -12,4 +12,6 @@ pub use pty::{Pty, take_terminal};
 pub use siglum_platform::{
     alive, chain, chain_with_paths, command_line, holdings, nearest, started_with,
 };
+#[cfg(feature = "gateway")]
+pub use spawn::start_worker_of_gateway;
 pub use spawn::{detach, start_worker};

@@ -13,10 +13,27 @@ use super::Lock;
 /// The first descriptor behind standard input, output and error.
 const FIRST_INHERITED: i32 = 3;
 
+/// How long data is kept. Hooks start the worker, and a repository's settings of an agent set their variables.
+const AGES: &[&str] = &[
+    "SIGLUM_KEEP_SESSIONS",
+    "SIGLUM_KEEP_TELEMETRY",
+    "SIGLUM_KEEP_AUDIT",
+];
+
 /// Starts the worker of a home, unless one runs and holds the lock. What this process inherited stays with it: nothing that it
 /// starts from now on has it. The worker is not waited for, and what goes wrong is not told: the
-/// next command does what the worker would have done.
+/// next command does what the worker would have done. How long data is kept, only the user's file tells it.
 pub fn start_worker(home: &Path, lock: &Path) {
+    start(home, lock, AGES);
+}
+
+/// The same for a gateway, whose operator may set how long data is kept in its environment.
+#[cfg(feature = "gateway")]
+pub fn start_worker_of_gateway(home: &Path, lock: &Path) {
+    start(home, lock, &[]);
+}
+
+fn start(home: &Path, lock: &Path, left_out: &[&str]) {
     if Lock::try_take(lock).is_none() {
         return;
     }
@@ -37,6 +54,9 @@ pub fn start_worker(home: &Path, lock: &Path) {
         "GIT_EDITOR",
         "GIT_PREFIX",
     ] {
+        command.env_remove(name);
+    }
+    for name in left_out {
         command.env_remove(name);
     }
     // The caller may wait until nobody holds its descriptors: a lock, the end of a pipe.

@@ -34,7 +34,8 @@ pub fn lease(
     })
 }
 
-/// Notes a run whose turn is open, and stores its first event.
+/// Notes a run whose turn is open, and stores its first event. Gives the run as it is noted: behind all others of its
+/// session, whose gateways have clocks of their own.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -43,15 +44,24 @@ pub fn begin(
     driver: &str,
     run: &RunRecord,
     first: &RunEvents,
-) -> Result<(), LedgerError> {
+) -> Result<RunRecord, LedgerError> {
     write(ledger, Durability::Process, |tx| {
-        tx.put_run(run)?;
+        let newest = tx.runs_of(run.session, 1)?.into_iter().next();
+        let newest = newest.filter(|newest| newest.turn != run.turn);
+        let behind = newest.map_or(run.started_at, |newest| newest.started_at.plus_millis(1));
+        let run = RunRecord {
+            started_at: run.started_at.max(behind),
+            ..run.clone()
+        };
+        tx.put_run(&run)?;
         tx.put_run_events(first)?;
-        tx.begin_active_run(run.session, driver, run.turn)
+        tx.begin_active_run(run.session, driver, run.turn)?;
+        Ok(run)
     })
 }
 
-/// Stores more events of a run, and lets go of those up to the one with the number `cut`, but the first one.
+/// Stores more events of a run, and lets go of those up to the one with the number `cut`, but the first one. Of a turn that
+/// is open no more nothing is stored: somebody had it forgotten, or settled it since its lease ran out.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -61,6 +71,11 @@ pub fn store_events(
     cut: u64,
 ) -> Result<(), LedgerError> {
     write(ledger, Durability::Process, |tx| {
+        // Whoever forgets drops the turn before the events, and waits for this lock.
+        let open = tx.open_turn(events.session)?;
+        if open.is_none_or(|open| open.id != events.turn) {
+            return Ok(());
+        }
         tx.put_run_events(events)?;
         match cut {
             0 => Ok(()),
@@ -199,6 +214,7 @@ pub fn events(
 #[cfg(test)]
 mod tests {
     use siglum_domain::{ConversationId, InteractionId, Redacted};
+    use siglum_ledger::OpenTurn;
     use uuid::Uuid;
 
     use super::*;
@@ -264,6 +280,16 @@ mod tests {
                 started_at: at(0),
                 end: None,
             };
+            let open = OpenTurn {
+                session,
+                id: turn_id(),
+                key: "k".to_owned(),
+                epoch: hold.epoch,
+                base: 0,
+                opened_at: at(0),
+                held: None,
+            };
+            write(ledger, Durability::Process, |tx| tx.put_open_turn(&open)).unwrap();
             begin(ledger, driver, &record, &run_events(session, 1)).unwrap();
             let run = ActiveRun {
                 turn: Some(turn_id()),
@@ -291,6 +317,21 @@ mod tests {
             let found = events(world, ledger, &run, 0, 9).unwrap();
             assert_eq!(numbers(found), (false, vec![1, 3, 4]));
             assert_eq!(active(world, ledger, run.session).unwrap(), None);
+        });
+    }
+
+    #[test]
+    fn nothing_more_is_stored_of_a_turn_that_was_forgotten() {
+        let (mut stage, run, _) = running("one");
+        stage.play(|world, ledger| {
+            write(ledger, Durability::Process, |tx| {
+                tx.drop_turn(run.session)?;
+                tx.forget_session(run.session, at(1))
+            })
+            .unwrap();
+            store_events(ledger, &run_events(run.session, 2), 0).unwrap();
+            let (_, found) = events(world, ledger, &run, 0, 9).unwrap();
+            assert_eq!(found, Vec::new());
         });
     }
 

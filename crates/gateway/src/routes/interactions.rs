@@ -7,7 +7,7 @@ use siglum_ledger::{InteractionRecord, read};
 use utoipa::IntoParams;
 
 use super::path::{OfConversation, Path};
-use super::running::running_turn;
+use super::running::existing_session;
 use crate::admission;
 use crate::app::App;
 use crate::body::Body;
@@ -57,7 +57,7 @@ pub(crate) async fn list(
     };
     let limit = query.limit(PAGE, PAGE)?;
     let cursor: Option<InteractionId> = query.cursor()?;
-    let session = running_turn(&app, &caller, &path, &mut query).await?.id;
+    let session = existing_session(&app, &caller, &path, &mut query).await?.id;
     query.end()?;
     admission::read(&app, &caller, session);
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
@@ -98,7 +98,7 @@ pub(crate) async fn answer(
     Body(new): Body<AnswerInteraction>,
 ) -> Result<Json<Interaction>, Problem> {
     let id = path.interaction()?;
-    let session = running_turn(&app, &caller, &path, &mut query).await?.id;
+    let session = existing_session(&app, &caller, &path, &mut query).await?.id;
     query.end()?;
     let read_interaction = async || {
         let found = app.ledgers().read(&caller.tenant, move |_, ledger| {

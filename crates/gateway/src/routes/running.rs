@@ -28,7 +28,7 @@ const PAGE: usize = 1_000;
 const PAGE_MOST: usize = 10_000;
 
 /// The session of a path, if it is there and the caller may act for it.
-pub(super) async fn running_turn(
+pub(super) async fn existing_session(
     app: &App,
     caller: &Caller,
     path: &Path,
@@ -128,7 +128,7 @@ pub(crate) async fn cancel(
     path: Path,
     mut query: Query,
 ) -> Result<Json<CancelledRun>, Problem> {
-    let session = running_turn(&app, &caller, &path, &mut query).await?;
+    let session = existing_session(&app, &caller, &path, &mut query).await?;
     query.end()?;
     let run = runner::cancel(&app, &caller.tenant, session.id, &caller.by()).await?;
     Ok(Json(CancelledRun {

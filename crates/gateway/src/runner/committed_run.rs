@@ -86,7 +86,8 @@ fn keys(run: &RunRecord) -> Option<Keys> {
     Some(Keys { route, context })
 }
 
-fn finished(run: Option<&RunRecord>, entries: &[Entry]) -> Finished {
+/// How a run ended, as far as it is stored.
+pub(super) fn finished(run: Option<&RunRecord>, entries: &[Entry]) -> Finished {
     let end = run.and_then(|run| run.end.as_ref());
     let status = match end.map(|end| end.status.as_str()) {
         Some("cancelled") => Status::Cancelled,

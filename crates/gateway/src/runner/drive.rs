@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use siglum_domain::observation::Observation;
+use siglum_domain::receipt::Receipt;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{InteractionId, Timestamp};
 use siglum_engine::driven::turn::{self, Event, Hold, TurnError};
@@ -16,7 +17,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::elsewhere::LOOK;
 use super::interactions::{PendingInteraction, settled_before};
-use super::leasing::{TERM, release, warn_of_lease};
+use super::leasing::{RENEW, TERM, release, warn_of_lease};
 use super::start::{parent, process_over, prompt_key};
 use super::stored_events::drop_later;
 use crate::app::App;
@@ -30,8 +31,6 @@ use crate::runs::{
 
 /// How often what was said is stored.
 const STORE: Duration = Duration::from_millis(200);
-/// How often the lease is prolonged.
-const RENEW: Duration = Duration::from_secs(10);
 /// How long an agent may take to stop when it is told to.
 const STOP: Duration = Duration::from_secs(10);
 /// How long a run that belongs to whoever asked waits for somebody to follow it.
@@ -407,6 +406,8 @@ impl Drive {
             ending.sound = false;
         }
         let is_whole = committed.is_ok() && self.broken.is_none();
+        // One that was forgotten while it was open is committed as another turn, without what was forgotten.
+        let is_kept = committed.is_ok_and(|receipt| receipt.turns.contains(&self.record.turn));
         self.note_end(&ending, is_whole, now).await;
         // A command that nobody told the end of may run on; it ends with the agent.
         let is_sound = ending.sound && self.scribe.open_calls() == 0 && self.agent.lives();
@@ -418,12 +419,12 @@ impl Drive {
             usage,
             error: ending.error,
         };
-        self.leave(keep, finished).await;
+        self.leave(keep, finished, is_kept).await;
     }
 
     /// Gives back all that the run had; the last that is told is how it ended.
-    async fn leave(mut self, keep: bool, finished: Finished) {
-        self.give_back(&finished).await;
+    async fn leave(mut self, keep: bool, finished: Finished, is_kept: bool) {
+        self.give_back(&finished, is_kept).await;
         let Self {
             app,
             ask,
@@ -454,9 +455,9 @@ impl Drive {
     }
 
     /// Gives the lease back; whoever follows at another gateway is told the end with that.
-    async fn give_back(&mut self, finished: &Finished) {
+    async fn give_back(&mut self, finished: &Finished, is_kept: bool) {
         let (tenant, hold) = (&self.ask.tenant, self.hold);
-        let Some(last) = self.last_events(finished) else {
+        let Some(last) = self.last_events(finished, is_kept) else {
             return release(&self.app, tenant, hold).await;
         };
         let released = self.app.ledgers().write(tenant, move |here, ledger| {
@@ -468,7 +469,7 @@ impl Drive {
         drop_later(self.app.clone(), tenant.clone(), self.record.turn);
     }
 
-    async fn commit(&mut self, ending: &Ending, now: Timestamp) -> Result<(), Problem> {
+    async fn commit(&mut self, ending: &Ending, now: Timestamp) -> Result<Receipt, Problem> {
         let mut observations = self.scribe.take_observations(now);
         if let Some(error) = &ending.error {
             let name = format!("run.{}: {}", ending.status.as_str(), error.text);
@@ -493,10 +494,10 @@ impl Drive {
                 run::rename(ledger, hold.session, turn, &mut observations)?;
                 turn::commit(here, ledger, hold, head, &key, &observations)
             });
-        done.await??;
+        let done = done.await??;
         self.app.metrics().turns.inc();
         self.app.sealed();
-        Ok(())
+        Ok(done.receipt)
     }
 
     async fn note_end(&mut self, ending: &Ending, committed: bool, at: Timestamp) {

@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use siglum_domain::{SessionId, Tenant, TurnId};
 use siglum_engine::driven::active_run::{self, Answer};
+use siglum_engine::driven::run;
+use siglum_engine::driven::turn::{self, TurnError};
 use siglum_ledger::{ActiveRun, InteractionRecord, RunEvents, read};
 use siglum_platform::clock;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
+use super::committed_run;
 use super::drive::stops;
 use super::interactions::{lost, settled_before, settlement};
 use crate::app::App;
@@ -175,8 +178,8 @@ pub(super) fn listen(
                 continue;
             };
             if let Some(by) = run.cancelled_by.filter(|_| run.driver == driver) {
-                // One that is full of these was cancelled by another one.
-                let _ = control.try_send(Control::Cancel(by));
+                // Nobody looks again. A run that is over hears nothing.
+                let _ = control.send(Control::Cancel(by)).await;
                 return;
             }
         }
@@ -199,16 +202,18 @@ pub(super) async fn follow(
     let Some(record) = record.await?? else {
         return Ok(None);
     };
-    let log = Log::new();
-    let mirror = Mirror {
-        app: app.clone(),
-        tenant: tenant.clone(),
-        run: run.clone(),
-        log: Arc::downgrade(&log),
-        after: 0,
-        gone: None,
-    };
-    tokio::spawn(mirror.keep_up());
+    let (log, is_new) = app.runs().mirror(tenant, started.turn);
+    if is_new {
+        let mirror = Mirror {
+            app: app.clone(),
+            tenant: tenant.clone(),
+            run: run.clone(),
+            log: Arc::downgrade(&log),
+            after: 0,
+            gone: None,
+        };
+        tokio::spawn(mirror.keep_up());
+    }
     Ok(Some(Running {
         started: Arc::new(started),
         agent: record.agent,
@@ -263,6 +268,8 @@ enum Coming {
     Now,
     Later,
     Never,
+    /// Its gateway told nobody how it ended.
+    Gone,
 }
 
 impl Mirror {
@@ -282,11 +289,14 @@ impl Mirror {
                 // The store may be back before anybody loses patience.
                 _ => Coming::Later,
             };
-            drop(log);
             match coming {
                 Coming::Now => continue,
-                Coming::Later => {}
+                Coming::Later => drop(log),
                 Coming::Never => return,
+                Coming::Gone => {
+                    log.push(RunEvent::Finished(self.end().await));
+                    return;
+                }
             }
             tokio::select! {
                 () = sleep(LOOK) => {}
@@ -303,8 +313,14 @@ impl Mirror {
     fn take(&mut self, log: &Log, goes_on: bool, rows: &[RunEvents]) -> Coming {
         for row in rows {
             let Some(events) = events_of(row) else {
-                log.close();
-                return Coming::Never;
+                // Without the first one nobody knows which run it is.
+                if self.after == 0 {
+                    log.close();
+                    return Coming::Never;
+                }
+                log.skip(row.last);
+                self.after = row.last;
+                continue;
             };
             if row.first > self.after + 1 {
                 // Without the first one nobody knows which run it is.
@@ -337,7 +353,26 @@ impl Mirror {
         if since.elapsed() < GONE {
             return Coming::Later;
         }
-        log.push(RunEvent::Finished(Finished {
+        Coming::Gone
+    }
+
+    /// How a run ended whose last event is not stored: as it is noted, if it is, or with its gateway.
+    async fn end(&self) -> Finished {
+        let (session, key) = (self.run.session, self.run.key.clone());
+        let found = self.app.ledgers().read(&self.tenant, move |_, ledger| {
+            let Some(receipt) = turn::receipt(ledger, session, &key)? else {
+                return Ok::<_, TurnError>(None);
+            };
+            let (first, last) = (receipt.first, receipt.last);
+            run::past(ledger, session, &receipt.turns, first, last).map(Some)
+        });
+        if let Ok(Ok(Some((_, Some(run), entries)))) = found.await
+            && run.end.is_some()
+            && Some(run.turn) == self.run.turn
+        {
+            return committed_run::finished(Some(&run), &entries);
+        }
+        Finished {
             status: Status::Failed,
             text: String::new(),
             usage: Usage::default(),
@@ -345,7 +380,6 @@ impl Mirror {
                 code: "run-ended",
                 text: GATEWAY_DIED.to_owned(),
             }),
-        }));
-        Coming::Never
+        }
     }
 }

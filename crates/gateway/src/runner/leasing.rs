@@ -1,5 +1,6 @@
 //! A run takes the lease of its session. Where another gateway runs the session, it is refused, waits, or is the same.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use siglum_domain::redact::Redactor;
@@ -20,6 +21,8 @@ use crate::runs::{Ask, Control, IfBusy, Running, key_reused};
 
 /// For how long the lease of a session is taken, from each renewal on.
 pub(super) const TERM: Duration = Duration::from_secs(30);
+/// How often it is prolonged.
+pub(super) const RENEW: Duration = Duration::from_secs(10);
 
 /// What comes of asking for the lease.
 pub(super) enum Leasing {
@@ -44,6 +47,8 @@ pub(super) async fn take(
 ) -> Result<Leasing, Problem> {
     let session = request.session;
     let (mut missed, mut cancelled) = (false, false);
+    // Who wants the run to end that is in the way, and whom the store has not heard yet.
+    let mut wanted: Option<String> = None;
     loop {
         let refused = match lease(app, ask, session, holder).await? {
             Ok(leased) => return Ok(Leasing::Mine(Box::new(leased))),
@@ -61,8 +66,7 @@ pub(super) async fn take(
             Some(_) => {
                 let cancels = matches!(ask.if_busy, IfBusy::Steer | IfBusy::Cancel);
                 if cancels && !cancelled {
-                    cancel(app, ask, session, &ask.by).await;
-                    cancelled = true;
+                    (wanted, cancelled) = (Some(ask.by.clone()), true);
                 }
                 missed = false;
             }
@@ -73,11 +77,15 @@ pub(super) async fn take(
                 continue;
             }
         }
+        if let Some(by) = wanted.take() {
+            let is_heard = cancel(app, ask, session, &by).await;
+            wanted = Some(by).filter(|_| !is_heard);
+        }
         tokio::select! {
             () = sleep(LOOK) => {}
             Some(control) = controls.recv() => {
                 if let Control::Cancel(by) = control {
-                    cancel(app, ask, session, &by).await;
+                    wanted = Some(by);
                 }
             }
         }
@@ -130,14 +138,16 @@ async fn same(
     }
 }
 
-async fn cancel(app: &App, ask: &Ask, session: SessionId, by: &str) {
+/// Gives whether the store took it.
+async fn cancel(app: &App, ask: &Ask, session: SessionId, by: &str) -> bool {
     let cancelled = elsewhere::cancel_elsewhere(app, &ask.tenant, session, by).await;
-    if let Err(problem) = cancelled {
+    if let Err(problem) = &cancelled {
         tracing::warn!(
             "cannot cancel the run of session {session} at another gateway: {}",
             problem.detail()
         );
     }
+    cancelled.is_ok()
 }
 
 /// What a gateway that died left: questions that nobody waits for, and runs that did not end.
@@ -157,6 +167,33 @@ pub(super) fn lose(
         run::note(ledger, &RunRecord { end, ..left })?;
     }
     Ok(())
+}
+
+/// Does what may take longer than the lease of a session is taken for, which is prolonged meanwhile. Gives the hold to go
+/// on with, too.
+pub(super) async fn renewing<T>(
+    app: &App,
+    tenant: &Tenant,
+    mut hold: Hold,
+    work: impl Future<Output = T>,
+) -> (T, Hold) {
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return (done, hold),
+            () = sleep(RENEW) => {}
+        }
+        let renewed = app.ledgers().write(tenant, move |here, ledger| {
+            turn::renew(here, ledger, hold, TERM)
+        });
+        match renewed.await {
+            Ok(Ok(renewed)) => hold = renewed,
+            // Where somebody else took it, the turn is not opened.
+            Ok(Err(error)) => tracing::warn!("cannot renew a lease: {error}"),
+            Err(error) => tracing::warn!("cannot renew a lease: {error}"),
+        }
+    }
 }
 
 /// Gives a lease back.

@@ -16,7 +16,7 @@ use tracing::Instrument as _;
 
 use super::cancelling::unless_cancelled;
 use super::drive::Drive;
-use super::leasing::{self, Leasing, lose, release};
+use super::leasing::{self, Leasing, lose, release, renewing};
 use super::{committed_run, diverged, elsewhere, keys, stored_events};
 use crate::app::App;
 use crate::problem::Problem;
@@ -212,7 +212,10 @@ impl Beginning {
             return Ok(past);
         }
         self.go_on().await?;
-        let agent = match self.an_agent(&mut controls).await? {
+        let (app, tenant) = (self.app.clone(), self.ask.tenant.clone());
+        let starting = self.an_agent(&mut controls);
+        let (agent, hold) = renewing(&app, &tenant, hold, starting).await;
+        let agent = match agent? {
             Ok(agent) => agent,
             Err(error) => {
                 self.not_started().await;
@@ -473,7 +476,7 @@ impl Beginning {
             end: None,
         };
         let first = RunEvent::Started(started.clone());
-        self.note(&record, &first).await?;
+        let record = self.note(record, &first).await?;
         let log = Log::new();
         log.push(first);
         let running = Running {
@@ -509,17 +512,17 @@ impl Beginning {
     }
 
     /// Notes that the run goes on, for other gateways, too, where there may be some.
-    async fn note(&self, record: &RunRecord, first: &RunEvent) -> Result<(), Problem> {
+    async fn note(&self, record: RunRecord, first: &RunEvent) -> Result<RunRecord, Problem> {
         let is_shared = self.app.ledgers().is_shared();
-        let row = stored_events::row(record, 1, std::slice::from_ref(first));
-        let (record, driver) = (record.clone(), self.driver.clone());
+        let row = stored_events::row(&record, 1, std::slice::from_ref(first));
+        let driver = self.driver.clone();
         let noted = self
             .app
             .ledgers()
             .write(&self.ask.tenant, move |_, ledger| {
                 match row.as_ref().filter(|_| is_shared) {
                     Some(row) => active_run::begin(ledger, &driver, &record, row),
-                    None => run::note(ledger, &record),
+                    None => run::note(ledger, &record).map(|()| record.clone()),
                 }
             });
         Ok(noted.await??)

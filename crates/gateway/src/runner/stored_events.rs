@@ -46,12 +46,21 @@ impl Drive {
         }
     }
 
-    /// The last events of a run, which came to this end; nothing where nobody else is told.
-    pub(super) fn last_events(&self, finished: &Finished) -> Option<RunEvents> {
+    /// The last events of a run, which came to this end; nothing where nobody else is told. Where its turn is not kept,
+    /// there is only the end, without what was said: it may be forgotten.
+    pub(super) fn last_events(&self, finished: &Finished, is_kept: bool) -> Option<RunEvents> {
         if !self.app.ledgers().is_shared() {
             return None;
         }
         let (first, events) = self.running.log.behind(self.stored);
+        if !is_kept {
+            let end = Finished {
+                text: String::new(),
+                ..finished.clone()
+            };
+            let number = first + events.len() as u64;
+            return row(&self.record, number, &[RunEvent::Finished(end)]);
+        }
         let mut events = without_secrets(&events);
         events.push(RunEvent::Finished(finished.clone()));
         row(&self.record, first, &events)

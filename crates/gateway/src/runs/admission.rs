@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use siglum_domain::{InteractionId, SessionId, Tenant, Timestamp, TurnId, TurnKey};
 use siglum_platform::clock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::agent::Agent;
-use super::{Ask, IfBusy, Running, key_reused};
+use super::{Ask, IfBusy, Log, Running, key_reused};
 use crate::problem::Problem;
 use crate::settings::RunSettings;
 
@@ -23,6 +23,8 @@ pub(crate) struct Runs {
     settings: RunSettings,
     slots: Mutex<HashMap<(Tenant, SessionId), Arc<Slot>>>,
     going: Arc<Semaphore>,
+    /// What is told of runs of other gateways that somebody follows here.
+    mirrors: Mutex<HashMap<(Tenant, TurnId), Weak<Log>>>,
 }
 
 /// Runs that go on at once in one gateway.
@@ -124,7 +126,22 @@ impl Runs {
             settings,
             slots: Mutex::default(),
             going: Arc::new(Semaphore::new(GOING_MOST)),
+            mirrors: Mutex::default(),
         }
+    }
+
+    /// The log of a run of another gateway, and whether nobody fills it yet.
+    pub(crate) fn mirror(&self, tenant: &Tenant, turn: TurnId) -> (Arc<Log>, bool) {
+        let mut mirrors = self.mirrors.lock().unwrap_or_else(PoisonError::into_inner);
+        mirrors.retain(|_, log| log.strong_count() > 0);
+        let key = (tenant.clone(), turn);
+        let known = mirrors.get(&key).and_then(Weak::upgrade);
+        if let Some(log) = known.filter(|log| log.is_open()) {
+            return (log, false);
+        }
+        let log = Log::new();
+        mirrors.insert(key, Arc::downgrade(&log));
+        (log, true)
     }
 
     /// What may be run.

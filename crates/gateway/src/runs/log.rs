@@ -107,6 +107,11 @@ impl Log {
         self.grown.send_modify(|(_, more)| *more = false);
     }
 
+    /// Whether more will come.
+    pub(crate) fn is_open(&self) -> bool {
+        self.grown.borrow().1
+    }
+
     /// Follows the events behind this number.
     pub(crate) fn follow(self: &Arc<Self>, after: u64) -> Events {
         self.kept().readers += 1;

@@ -12,8 +12,9 @@ type Result<T> = std::result::Result<T, LedgerError>;
 /// Whether nothing holds the session `s` at $3, which has been silent since before $2.
 fn is_free() -> String {
     let in_scope = scope::session("d.projection", "d.session");
+    let is_forwarded = scope::session("w.destination", "w.session");
     format!(
-        "s.tenant = $1 AND s.last_at < $2 AND NOT s.forgotten_whole AND s.head <= s.sealed \
+        "s.tenant = $1 AND s.last_at < $2 AND (NOT s.forgotten_whole OR s.last_at > s.forgotten_at) AND s.head <= s.sealed \
          AND s.archived_at IS NULL AND s.quarantined IS NULL \
          AND NOT EXISTS (SELECT 1 FROM open_turns o WHERE o.tenant = $1 AND o.session = s.id) \
          AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.tenant = $1 AND l.session = s.id AND l.expires_at > $3) \
@@ -22,10 +23,15 @@ fn is_free() -> String {
          WHERE n.tenant = $1 AND n.session = s.id AND k.kind = 'manual') \
          AND NOT EXISTS (SELECT 1 FROM projections p JOIN deliveries d ON d.tenant = $1 AND d.projection = p.name \
          AND d.session = s.id WHERE p.tenant = $1 AND d.due > d.taken AND d.parked_at IS NULL AND {in_scope}) \
-         AND NOT EXISTS (SELECT 1 FROM sessions f WHERE f.tenant = $1 AND f.parent = s.id \
-         AND f.parent_relation IN ('fork', 'rewind') AND f.last_at >= $2) \
-         AND NOT EXISTS (SELECT 1 FROM contexts c JOIN contexts h ON h.tenant = $1 AND h.parent = c.key \
-         WHERE c.tenant = $1 AND c.session = s.id AND h.seen_at >= $2)"
+         AND NOT EXISTS (SELECT 1 FROM forwards w WHERE w.tenant = $1 AND w.session = s.id AND {is_forwarded}) \
+         AND NOT EXISTS (WITH RECURSIVE later(id, last_at) AS (SELECT f.id, f.last_at FROM sessions f \
+         WHERE f.tenant = $1 AND f.parent = s.id AND f.parent_relation IN ('fork', 'rewind') \
+         UNION SELECT f.id, f.last_at FROM later JOIN sessions f ON f.tenant = $1 AND f.parent = later.id \
+         AND f.parent_relation IN ('fork', 'rewind')) SELECT 1 FROM later WHERE later.last_at >= $2) \
+         AND NOT EXISTS (WITH RECURSIVE later(key, seen_at) AS (SELECT h.key, h.seen_at FROM contexts c \
+         JOIN contexts h ON h.tenant = $1 AND h.parent = c.key WHERE c.tenant = $1 AND c.session = s.id \
+         UNION SELECT h.key, h.seen_at FROM later JOIN contexts h ON h.tenant = $1 AND h.parent = later.key) \
+         SELECT 1 FROM later WHERE later.seen_at >= $2)"
     )
 }
 

@@ -65,6 +65,12 @@ fn a_run_is_cancelled_at_another_gateway_while_its_agent_starts() {
             let body = to(&json!("S1"), "first");
             let sent = scope.spawn(move || first.post("/v1/messages", &body));
             until("its agent starts", || begun(&log).len() == 1);
+            // It takes longer than the lease, which is prolonged meanwhile.
+            let lease = || store.sql("SELECT expires_at FROM leases");
+            store.seconds_pass(25);
+            let before = lease();
+            until("the lease is prolonged", || lease() != before);
+            store.seconds_pass(10);
             let cancelled = second.poke(CANCEL).is(200);
             assert_eq!(cancelled.get("run"), None, "its turn is not open");
             sent.join().unwrap().problem(409, "cancelled");
@@ -198,6 +204,7 @@ fn a_gateway_that_is_killed_hands_its_session_to_a_message_that_waits_elsewhere(
                 store.sql("SELECT count(*) FROM pending WHERE kind = 'tool_ended'") == "1"
                     && store.sql("SELECT count(*) FROM interactions") == "1"
             });
+            let followed = second.lines(STREAM).expect("it runs");
             let mut next = to(&json!("S1"), "next");
             next["if_busy"] = json!("queue");
             let client = &second;
@@ -206,6 +213,9 @@ fn a_gateway_that_is_killed_hands_its_session_to_a_message_that_waits_elsewhere(
             assert!(sent.join().unwrap().is_none());
             store.seconds_pass(60);
             assert_eq!(text(&waits.join().unwrap()), "next");
+            let (_, _, last) = read_events(followed).pop().unwrap();
+            assert_eq!(last["end"]["status"], "failed", "{last}");
+            assert_eq!(last["end"]["text"], "one", "what it said is kept: {last}");
         });
         assert_eq!(store.sql("SELECT how FROM interactions"), "lost");
         // Whoever lost the answer asks again, at the gateway that is left.

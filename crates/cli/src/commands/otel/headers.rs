@@ -143,6 +143,15 @@ pub fn drop_all(home: &Home, destination: &str) {
     }
 }
 
+/// The values that are kept for the headers of a destination now, in the order of the headers.
+pub fn kept_values(home: &Home, name: &str, destination: &Destination) -> Vec<Option<String>> {
+    let headers = destination.headers.iter();
+    headers
+        .filter(|header| matches!(header.source, HeaderSource::Kept))
+        .map(|header| kept_value(home, name, &header.name))
+        .collect()
+}
+
 /// The client of a destination, with what is kept for it.
 pub fn client(
     home: &Home,

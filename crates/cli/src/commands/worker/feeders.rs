@@ -262,6 +262,8 @@ type Open = (Projection, Feed);
 #[derive(Default)]
 struct Known {
     open: Option<Open>,
+    /// The values of secret headers that it was opened with.
+    secrets: Vec<Option<String>>,
     /// What whoever fed it before had in its hands was freed.
     is_taken_over: bool,
 }
@@ -274,6 +276,14 @@ enum Feed {
     Forwarder(Box<Forwarder>),
     /// In batches.
     Gateway(Box<(Sender, Way)>),
+}
+
+/// The secret headers of a projection as they are kept now under a name; none of one that is no OTLP destination.
+fn secrets_of(cx: &Cx, projection: &Projection, secret: &str) -> Vec<Option<String>> {
+    match Destination::from_projection(projection) {
+        Some(Ok(destination)) => headers::kept_values(&cx.home, secret, &destination),
+        _ => Vec::new(),
+    }
 }
 
 /// How a projection is fed, whose headers are kept under a name; nothing for one that its own program feeds.
@@ -319,6 +329,8 @@ impl AtWork {
         let mut ledger = self.source.open()?;
         let world = self.cx.world_in_home()?;
         let mut known = Known::default();
+        // It is tried each second, and said once.
+        let mut last_failure = String::new();
         while !self.shared.closed.load(Ordering::SeqCst) {
             let round = self.shared.round.load(Ordering::SeqCst);
             let done = match self.poll(&world, &mut ledger, &mut known) {
@@ -335,10 +347,16 @@ impl AtWork {
                 Err(error) => Err(error),
             };
             if let Err(error) = done {
-                tracing::warn!("projection {} waits: {error}", self.name);
+                let failure = error.to_string();
+                if failure != last_failure {
+                    tracing::warn!("projection {} waits: {failure}", self.name);
+                    last_failure = failure;
+                }
                 *lock(&self.stand) = Stand::Idle(round);
                 thread::sleep(AFTER_FAILURE);
                 known.is_taken_over = false;
+            } else {
+                last_failure.clear();
             }
         }
         *lock(&self.stand) = Stand::Gone;
@@ -366,13 +384,17 @@ impl AtWork {
         let Some(now) = all.into_iter().find(|p| p.name == self.name) else {
             return Ok(Look::Gone);
         };
-        if known.open.as_ref().is_none_or(|(before, _)| *before != now) {
-            let secret = self.source.secret_name(&self.name);
+        let secret = self.source.secret_name(&self.name);
+        // They may be others by now.
+        let secrets = secrets_of(&self.cx, &now, &secret);
+        let is_other = known.open.as_ref().is_none_or(|(before, _)| *before != now);
+        if is_other || known.secrets != secrets {
             let feed = feed_of(&self.cx, &now, &secret).filter(|_| self.source.feeds(&now));
             let Some(feed) = feed else {
                 return Ok(Look::Gone);
             };
             known.open = Some((now, feed));
+            known.secrets = secrets;
         }
         if !self.source.holds(&self.name)? {
             known.is_taken_over = false;

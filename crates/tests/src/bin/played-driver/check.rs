@@ -29,8 +29,8 @@ pub(crate) fn check(ledger: &mut dyn Ledger, dirs: &Value) -> Result<Value, Ledg
     Ok(json!({ "problems": problems, "sessions": receipts.len(), "receipts": count }))
 }
 
-/// The log has no hole, each turn is in one receipt, the receipts verify, and nothing waits outside an open turn. What
-/// is observed may come late, and is sealed when it is.
+/// The log has no hole but where it was forgotten, each turn is in one receipt, the receipts verify, and nothing waits
+/// outside an open turn. What is observed may come late, and is sealed when it is.
 fn session(
     tx: &mut dyn Transaction,
     record: &SessionRecord,
@@ -42,7 +42,8 @@ fn session(
     let dense = (1..).zip(&entries).all(|(n, e)| e.sequence == n);
     let is_driven = record.mode == Mode::Driven;
     let is_sealed = record.head == record.sealed || !is_driven;
-    if !dense || entries.len() as u64 != record.head || !is_sealed {
+    let is_whole = dense && entries.len() as u64 == record.head && is_sealed;
+    if !is_whole && record.forgotten.is_none() {
         problems.push(format!(
             "{id}: {} entries, head {}, sealed {}",
             entries.len(),
