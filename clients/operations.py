@@ -23,7 +23,16 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 # Their bodies have formats of others, and senders of their own: OTLP exporters, and `siglum sync`.
 FOREIGN = {"exportTraces", "exportLogs", "exportMetrics", "pushReplicas"}
 # What a second request would do again, or be refused for: it is not repeated when the answer to the first was lost.
-ONCE = {"answerInteraction", "cancelRun", "recordPipelineEvents", "rotateSessionToken", "runHeartbeat"}
+ONCE = {
+    "abortTurn",
+    "answerInteraction",
+    "cancelRun",
+    "decideTurn",
+    "deleteHeartbeat",
+    "recordPipelineEvents",
+    "rotateSessionToken",
+    "runHeartbeat",
+}
 # Their answer comes when an agent has done its work, however long that is.
 SLOW = {"sendMessages", "sendSessionMessages"}
 

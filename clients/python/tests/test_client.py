@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import unittest
 from itertools import islice
 from typing import Any
@@ -97,6 +98,18 @@ class Refused(unittest.TestCase):
         self.assertEqual(server.requests[0].headers["authorization"], f"Bearer {TOKEN}")
         self.assertNotIn(TOKEN, f"{refused.exception!r}")
 
+    def test_a_token_that_is_none_is_in_no_message(self) -> None:
+        for bad in (f"{TOKEN}\n", f"{TOKEN} b", f"{TOKEN}ü"):
+            with self.assertRaises(ValueError) as refused:
+                Gateway("http://127.0.0.1:1", bad)
+            self.assertNotIn(TOKEN, str(refused.exception))
+
+    def test_a_redirect_is_not_followed_and_not_repeated(self) -> None:
+        with played(Answer(307, {}, {"location": "http://127.0.0.1:1/"})) as server:
+            with self.assertRaises(ProblemError) as refused:
+                server.gateway().get_session(SESSION)
+        self.assertEqual((refused.exception.status, len(server.requests)), (307, 1))
+
     def test_an_address_is_checked_before_anything_is_sent(self) -> None:
         for address in ("", "siglum.example.org", "http://siglum.example.org", "https://user@siglum.example.org"):
             with patch.dict(os.environ, {"SIGLUM_GATEWAY": ""}), self.assertRaises(ValueError):
@@ -122,6 +135,13 @@ class Followed(unittest.TestCase):
             found = list(islice(server.gateway().stream_events(SESSION), 3))
         self.assertEqual([one["receipt"]["number"] for one in found], [1, 2, 3])
         self.assertEqual([request.headers["last-event-id"] for request in server.requests], ["0", "2", "2", "2"])
+
+    def test_the_time_that_an_event_takes_is_not_counted(self) -> None:
+        with played(events((1, sealed(1))), events((2, sealed(2)))) as server:
+            stream = server.gateway(patience=0.3).stream_events(SESSION)
+            next(stream)
+            time.sleep(0.4)
+            self.assertEqual(next(stream)["receipt"]["number"], 2)
 
     def test_a_session_that_is_refused_is_not_followed(self) -> None:
         with played(problem(404, "not-found")) as server, self.assertRaises(problems.NotFound):
@@ -156,6 +176,15 @@ class Followed(unittest.TestCase):
         self.assertEqual(found, ["started", "finished"])
         self.assertEqual(len({request.headers["idempotency-key"] for request in requests}), 1)
 
+    def test_a_run_that_ended_behind_a_broken_connection_is_not_told_as_whole(self) -> None:
+        begin = events((1, STARTED), (2, text("a")))
+        for away in (Answer(204), events((9, text("of another run")), trace="t2")):
+            with played(begin, away) as server:
+                run = server.gateway().follow_run(SESSION)
+                self.assertEqual([next(run)["type"], next(run)["type"]], ["started", "text"])
+                with self.assertRaises(Unreachable):
+                    next(run)
+
     def test_nothing_is_followed_where_no_run_is_active(self) -> None:
         with played(Answer(204)) as server:
             self.assertEqual(list(server.gateway().follow_run(SESSION)), [])
@@ -181,6 +210,14 @@ class Driven(unittest.TestCase):
         answers = [self.LEASE, Answer(200, {"open": False, "receipt": {"last": 9}}), self.DONE]
         with played(*answers) as server, server.gateway().drive(SESSION, holder="tests") as drive:
             self.assertEqual(drive.open("turn-1").receipt, {"last": 9})
+
+    def test_a_lease_is_renewed_after_a_gateway_was_away(self) -> None:
+        away = [problem(503, "stopping"), problem(503, "store")]
+        with played(self.LEASE, *away, Answer(200, {"epoch": 3}), problem(409, "fenced"), self.DONE) as server:
+            drive = server.gateway(patience=0.0).drive(SESSION, holder="tests", term=0.03)
+            drive._renewer.join()
+            drive.release()
+        self.assertEqual(len(server.requests), 6)
 
     def test_a_lease_is_renewed_until_another_driver_has_it(self) -> None:
         with played(self.LEASE, Answer(200, {"epoch": 3}), problem(409, "fenced"), self.DONE) as server:

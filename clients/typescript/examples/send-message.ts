@@ -2,7 +2,7 @@
 //
 //     node send-message.ts CONVERSATION 'What does this repository do?'
 //
-// The gateway must run agents: siglum serve --run claude-code --workdir ~/projects
+// Node runs TypeScript from 22.18 on. The gateway must run agents: siglum serve --run claude-code --workdir ~/projects
 
 import { argv, exit, stdin, stdout } from "node:process";
 import { createInterface } from "node:readline/promises";

@@ -85,8 +85,8 @@ export class Drive {
     try {
       await this.renew();
     } catch (error) {
-      // The next call of the driver is told so, too.
-      if (error instanceof ProblemError) clearInterval(this.#renewer);
+      // What may pass is tried again. Of anything else, the next call of the driver is told, too.
+      if (error instanceof ProblemError && !error.mayRepeat(false)) clearInterval(this.#renewer);
     }
   }
 

@@ -5,7 +5,7 @@ import type { ServerSentEvent } from "./events.js";
 import { Operations } from "./operations.js";
 import { Unreachable } from "./problem.js";
 import type { RunEvent, SealedPosition, SendMessages } from "./schema.js";
-import { type CallOptions, type EventStream, freshKey, Patience } from "./transport.js";
+import { type CallOptions, type EventStream, freshKey, LONG, Patience } from "./transport.js";
 
 /** A gateway. Each operation of the API is a method; `iter…` goes through all pages of a list. */
 export class Gateway extends Operations {
@@ -28,17 +28,19 @@ export class Gateway extends Operations {
     const path = `/v1/sessions/${encodeURIComponent(session)}/stream`;
     for (;;) {
       let failure: Parameters<Patience["wait"]>[0] = new Unreachable(`GET ${path}: the stream ended`);
+      let stream: EventStream | undefined;
       try {
-        const stream = await this.stream({ method: "GET", path, headers: { "last-event-id": `${after}` } }, options);
+        stream = await this.stream({ method: "GET", path, headers: { "last-event-id": `${after}` } }, options);
         for await (const event of stream?.events ?? []) {
           const sealed = JSON.parse(event.data) as SealedPosition;
           after = sealed.receipt.number;
-          patience.renew();
           yield sealed;
+          patience.renew();
         }
       } catch (error) {
         failure = this.streamFailure(error, `GET ${path}`, options);
       }
+      if (stream?.lived) patience.renew();
       await patience.wait(failure);
     }
   }
@@ -54,7 +56,7 @@ export class Gateway extends Operations {
   ): AsyncGenerator<RunEvent, void, undefined> {
     const path = session === undefined ? "/v1/messages" : `/v1/sessions/${encodeURIComponent(session)}/messages`;
     const key = options.idempotencyKey ?? body.key ?? freshKey();
-    const call = { method: "POST", path, query: { format: "events" }, body, headers: { "idempotency-key": key } };
+    const call = { method: "POST", path, query: { format: "events" }, body, slow: true, headers: { "idempotency-key": key } };
     yield* this.#run(`POST ${path}`, options, async (position) => {
       const resumed = position.session === undefined ? undefined : await this.#resumed(position.session, position, options);
       if (resumed !== undefined) return resumed;
@@ -66,7 +68,8 @@ export class Gateway extends Operations {
 
   /**
    * The events of the active run of a session, from its start to its end; none if no run is active. `listMessages` has what
-   * was said in runs that ended.
+   * was said in runs that ended. If the connection breaks and the run ends before there is another one, it throws
+   * `Unreachable`, because its last events are missing.
    */
   async *followRun(session: string, options: CallOptions = {}): AsyncGenerator<RunEvent, void, undefined> {
     yield* this.#run(`the run of ${session}`, options, (position) => this.#resumed(session, position, options));
@@ -82,18 +85,31 @@ export class Gateway extends Operations {
     const patience = new Patience(this.settings.patience, options.signal);
     for (;;) {
       let failure: Parameters<Patience["wait"]>[0] = new Unreachable(`${what}: the stream ended`);
+      let stream: EventStream | undefined;
+      const began = Date.now();
       try {
-        const stream = await open(position);
-        if (stream === undefined) return;
+        stream = await open(position);
+      } catch (error) {
+        failure = this.streamFailure(error, what, options);
+        if (Date.now() - began >= LONG) patience.renew();
+        await patience.wait(failure);
+        continue;
+      }
+      if (stream === undefined) {
+        if (position.trace === undefined) return;
+        throw new Unreachable(`${what} ended while the connection was broken; listMessages has what was said`);
+      }
+      try {
         for await (const event of stream.events) {
-          patience.renew();
           const runEvent = position.read(event);
           if (runEvent !== undefined) yield runEvent;
           if (position.isAtEnd) return;
+          patience.renew();
         }
       } catch (error) {
         failure = this.streamFailure(error, what, options);
       }
+      if (stream.lived) patience.renew();
       await patience.wait(failure);
     }
   }

@@ -53,6 +53,8 @@ export interface EventStream {
   readonly events: AsyncIterable<ServerSentEvent>;
   /** Of the run that it follows. */
   readonly trace: string | undefined;
+  /** Whether it was there for longer than the longest pause: what ended it then is a new failure. */
+  readonly lived: boolean;
   close(): void;
 }
 
@@ -60,6 +62,8 @@ export interface EventStream {
 const PAUSES = [100, 5_000] as const;
 /** A stream says every 15 seconds that it lives. */
 const SILENT = 45_000;
+/** A try that was under way for so long was answered by somebody: what ended it begins a new patience. */
+export const LONG = 60_000;
 
 /** How long it is tried again, and the pauses between tries. Begins anew with each success. */
 export class Patience {
@@ -97,6 +101,10 @@ export class Transport {
     const address = checkedAddress(settings.address ?? env["SIGLUM_GATEWAY"] ?? "", allowPlain);
     const token = settings.token ?? env["SIGLUM_GATEWAY_TOKEN"] ?? "";
     if (token === "") throw new TypeError("a gateway needs a token: pass it, or set SIGLUM_GATEWAY_TOKEN");
+    // What cannot stand in a header would stand in an error.
+    if (!/^[!-~]+$/.test(token)) {
+      throw new TypeError("a token has printable characters without blanks; this one has others, such as the end of a line");
+    }
     const { timeout = 30_000, patience = 60_000, fetch: own = globalThis.fetch } = settings;
     // The fetch of a browser works only as a method of its window.
     this.settings = { address, token, timeout, patience, allowPlain, fetch: (input, init) => own(input, init) };
@@ -109,6 +117,7 @@ export class Transport {
     const requestId = freshKey();
     const headers = { "idempotency-key": key, traceparent: options.traceparent, "x-request-id": requestId };
     for (;;) {
+      const began = Date.now();
       try {
         const late = call.slow ? [] : [AbortSignal.timeout(this.settings.timeout)];
         const response = await this.#send({ ...call, headers }, anySignal([...late, options.signal]));
@@ -119,21 +128,33 @@ export class Transport {
         const failure = this.#failure(error, `${call.method} ${call.path}`, options.signal, call.once, requestId);
         // What became of it is unknown.
         if (call.once && failure instanceof Unreachable) throw failure;
+        // Node ends each request after five minutes; the same key leads to what comes of it.
+        if (call.slow && Date.now() - began >= LONG) patience.renew();
         await patience.wait(failure);
       }
     }
   }
 
-  /** The events of one connection, which end with it; nothing where there is nothing to follow. */
+  /**
+   * The events of one connection, which end with it; nothing where there is nothing to follow. A `slow` one may begin as late
+   * as it does: a message may wait for another run, and its agent has to start.
+   */
   protected async stream(call: Call, options: CallOptions): Promise<EventStream | undefined> {
     const over = new AbortController();
     const requestId = freshKey();
     const headers = { accept: "text/event-stream", traceparent: options.traceparent, "x-request-id": requestId, ...call.headers };
-    let silence = setTimeout(() => over.abort(), SILENT);
+    // It is silent only while somebody waits for it, and not while an event is handled.
+    let silence: ReturnType<typeof setTimeout> | undefined;
+    const heard = () => clearTimeout(silence);
+    const listen = () => {
+      heard();
+      silence = setTimeout(() => over.abort(new Error("the stream is silent")), SILENT);
+    };
     const close = () => {
-      clearTimeout(silence);
+      heard();
       over.abort();
     };
+    if (!call.slow) listen();
     try {
       const response = await this.#send({ ...call, headers }, anySignal([over.signal, options.signal]));
       if (!response.ok) throw await problemOf(response, requestId);
@@ -141,12 +162,16 @@ export class Transport {
         close();
         return undefined;
       }
+      heard();
+      const began = Date.now();
+      let last = began;
       const alive = () => {
-        clearTimeout(silence);
-        silence = setTimeout(() => over.abort(), SILENT);
+        heard();
+        last = Date.now();
       };
-      const events = serverSentEvents(partsOf(response.body, alive, close));
-      return { events, trace: response.headers.get("siglum-trace-id") ?? undefined, close };
+      const events = serverSentEvents(partsOf(response.body, listen, alive, close));
+      const trace = response.headers.get("siglum-trace-id") ?? undefined;
+      return { events, trace, close, get lived() { return last - began > PAUSES[1]; } };
     } catch (error) {
       close();
       throw error;
@@ -164,7 +189,8 @@ export class Transport {
       if (value !== undefined) headers.set(name, value);
     }
     const { method, path } = call;
-    const init: RequestInit = { method, headers, signal, redirect: "error" };
+    // A redirect is an answer like any other: no other place is asked, and it is no lost connection.
+    const init: RequestInit = { method, headers, signal, redirect: "manual" };
     if (call.body !== undefined) {
       headers.set("content-type", "application/json");
       init.body = JSON.stringify(call.body);
@@ -202,15 +228,17 @@ export function freshKey(): string {
 
 async function* partsOf(
   body: ReadableStream<Uint8Array>,
+  listen: () => void,
   alive: () => void,
   close: () => void,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = body.getReader();
   try {
     for (;;) {
+      listen();
       const part = await reader.read();
-      if (part.done) return;
       alive();
+      if (part.done) return;
       yield part.value;
     }
   } finally {

@@ -123,6 +123,18 @@ test("a problem has its code, its field and the id of its request", async () => 
   assert.equal(requests[1].headers.authorization, `Bearer ${TOKEN}`);
 });
 
+test("a token that is none is in no message", () => {
+  for (const bad of [`${TOKEN}\n`, `${TOKEN}\nb`, `${TOKEN}ü`]) {
+    assert.throws(() => new Gateway({ address: "http://127.0.0.1:1", token: bad }), (e) => e instanceof TypeError && !String(e).includes(TOKEN));
+  }
+});
+
+test("a redirect is not followed and not repeated", async () => {
+  const requests = await played([answer(307, {}, { location: "http://127.0.0.1:1/" })], (gateway) =>
+    assert.rejects(gateway.getSession(SESSION), (e) => e instanceof ProblemError && e.status === 307));
+  assert.equal(requests.length, 1);
+});
+
 test("an address is checked before anything is sent", () => {
   for (const address of ["", "siglum.example.org", "http://siglum.example.org", "https://user@siglum.example.org", "https://h/?a"]) {
     assert.throws(() => new Gateway({ address, token: TOKEN }), TypeError, address);
@@ -148,6 +160,15 @@ test("a session is followed across connections", async () => {
     assert.deepEqual(found.map(({ receipt }) => receipt.number), [1, 2, 3]);
   });
   assert.deepEqual(requests.map(({ headers }) => headers["last-event-id"]), ["0", "2", "2", "2"]);
+});
+
+test("the time that an event takes is not counted", async () => {
+  await played([events([[1, sealed(1)]]), events([[2, sealed(2)]])], async (gateway) => {
+    const stream = gateway.streamEvents(SESSION);
+    await stream.next();
+    await new Promise((later) => setTimeout(later, 400));
+    assert.equal((await stream.next()).value.receipt.number, 2);
+  }, { patience: 300 });
 });
 
 test("a session that is refused is not followed", async () => {
@@ -187,6 +208,14 @@ test("a run that never began is asked for again", async () => {
   const { types, requests } = await run(LOST, problem(503, "busy"), events([[1, STARTED], [2, FINISHED]]));
   assert.deepEqual(types, ["started", "finished"]);
   assert.equal(keys(requests).size, 1);
+});
+
+test("a run that ended behind a broken connection is not told as whole", async () => {
+  for (const away of [answer(204), events([[9, text("of another run")]], "t2")]) {
+    await played([BEGIN, away], async (gateway) => {
+      await assert.rejects(first(gateway.followRun(SESSION), 9), (e) => e instanceof Unreachable);
+    });
+  }
 });
 
 test("nothing is followed where no run is active", async () => {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use siglum_domain::scope::{Kinds, Scope};
 use siglum_domain::{RepositoryId, Timestamp};
 use siglum_engine::identity::repositories;
-use siglum_gitstore::{Repo, discover, remote_name};
+use siglum_gitstore::{Repo, discover, is_remote_name, remote_name};
 use siglum_ledger::{
     Durability, Ledger, LedgerError, Projection, Reach, RepositoryRecord, Transaction, read, write,
 };
@@ -75,7 +75,16 @@ impl Where {
                 match discover(&cx.dir.join(text), None, None) {
                     Some(repo) if !is_id && cx.dir.join(text).exists() => repo,
                     // A password in an address does not leave.
-                    _ => return Ok(Some(remote_name(text).unwrap_or_else(|| text.clone()))),
+                    _ => {
+                        return match remote_name(text) {
+                            Some(name) => Ok(Some(name)),
+                            None if !is_remote_name(text) && text.contains([':', '@']) => {
+                                Err(CommandError::usage("this address names no repository")
+                                    .hint("Name it as `github.com/owner/name`."))
+                            }
+                            None => Ok(Some(text.clone())),
+                        };
+                    }
                 }
             }
         };

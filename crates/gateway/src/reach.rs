@@ -20,15 +20,24 @@ pub(crate) fn is_within(
     limits: &Limits,
     session: SessionId,
 ) -> Result<bool, LedgerError> {
-    let Some(within) = repositories::within(tx, limits)? else {
-        return Ok(true);
-    };
+    match repositories::within(tx, limits)? {
+        Some(within) => works_in(tx, &within, session),
+        None => Ok(true),
+    }
+}
+
+/// Whether a session works in one of some repositories.
+pub(crate) fn works_in(
+    tx: &mut dyn Transaction,
+    within: &[RepositoryId],
+    session: SessionId,
+) -> Result<bool, LedgerError> {
     if within.is_empty() {
         return Ok(false);
     }
     let filter = SessionFilter {
         id: Some(session),
-        repositories: within,
+        repositories: within.to_vec(),
         limit: 1,
         ..SessionFilter::default()
     };
@@ -58,7 +67,8 @@ pub(crate) fn may_name(
     limits: &Limits,
     name: &str,
 ) -> Result<bool, LedgerError> {
-    if limits.repositories().contains(name) {
+    let is_named = |name: &str| limits.repositories().contains(name);
+    if is_named(name) || repositories::remote_of(name).is_some_and(|remote| is_named(&remote)) {
         return Ok(true);
     }
     let Some(within) = repositories::within(tx, limits)? else {

@@ -180,7 +180,9 @@ const COLUMNS: &[(&str, TextForm, &[&str])] = &[
     ("ticks", Json, &["target"]),
     ("ticks", Own, &["cause", "outcome"]),
     ("tokens", Text, &["name", "by"]),
-    ("tokens", Own, &["digest", "scope"]),
+    // It has the names of repositories that the token is limited to.
+    ("tokens", Kept, &["scope"]),
+    ("tokens", Own, &["digest"]),
     ("transcripts", Name, &["stream", "path", "file"]),
     ("transcripts", Kept, &["agent", "subagent", "turn"]),
     ("transcripts", Own, &["tail"]),

@@ -73,9 +73,10 @@ class Drive:
                 self.renew()
             except Unreachable:
                 pass
-            except ProblemError:
-                # The next call of the driver is told so, too.
-                return
+            except ProblemError as problem:
+                # What may pass is tried again. Of anything else, the next call of the driver is told, too.
+                if not problem.may_repeat(once=False):
+                    return
 
     def _events(self, events: list[models.TurnEvent]) -> models.TurnEvents:
         return {"epoch": self._epoch, "expected_head": self._head, "events": events}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from types import TracebackType
 
@@ -11,7 +12,7 @@ from siglum_client._drive import Drive
 from siglum_client._events import ServerSentEvent
 from siglum_client._operations import Operations
 from siglum_client._problem import ProblemError, SiglumError, Unreachable
-from siglum_client._transport import EventStream, Lost, Patience, fresh_key, quoted
+from siglum_client._transport import LONG, EventStream, Lost, Patience, fresh_key, quoted
 
 
 class Gateway(Operations):
@@ -43,14 +44,18 @@ class Gateway(Operations):
         path = f"/v1/sessions/{quoted(session)}/stream"
         while True:
             failure: SiglumError = Unreachable(f"GET {path}: the stream ended")
+            stream: EventStream | None = None
             try:
-                for event in self._stream("GET", path, headers={"last-event-id": str(after)}) or ():
+                stream = self._stream("GET", path, headers={"last-event-id": str(after)})
+                for event in stream or ():
                     sealed: models.SealedPosition = json.loads(event.data)
                     after = sealed["receipt"]["number"]
-                    patience.renew()
                     yield sealed
+                    patience.renew()
             except (Lost, ProblemError) as lost:
                 failure = _failure(lost, f"GET {path}")
+            if stream is not None and stream.lived:
+                patience.renew()
             patience.wait(failure)
 
     def stream_run(
@@ -70,35 +75,45 @@ class Gateway(Operations):
         position, patience = _Position(), Patience(self._patience)
         while not position.is_at_end:
             failure: SiglumError = Unreachable(f"POST {path}: the stream ended")
+            stream: EventStream | None = None
+            began = time.monotonic()
             try:
                 stream = self._resumed(position.session, position) if position.session else None
                 # At first, and when the run has ended in the meantime: the same key leads to what came of it.
                 if stream is None:
                     position.replayed = bool(position.session)
-                    stream = self._stream("POST", path, query={"format": "events"}, body=body, headers=headers)
+                    stream = self._stream("POST", path, query={"format": "events"}, body=body, headers=headers, slow=True)
                 for event in stream or ():
-                    patience.renew()
                     yield from position.read(event)
+                    patience.renew()
             except (Lost, ProblemError) as lost:
                 failure = _failure(lost, f"POST {path}")
+            if stream is not None and stream.lived or stream is None and time.monotonic() - began >= LONG:
+                patience.renew()
             if not position.is_at_end:
                 patience.wait(failure)
 
     def follow_run(self, session: str) -> Iterator[models.RunEvent]:
         """The events of the active run of a session, from its start to its end; none if no run is active. `list_messages`
-        has what was said in runs that ended."""
+        has what was said in runs that ended. If the connection breaks and the run ends before there is another one, it raises
+        `Unreachable`, because its last events are missing."""
         position, patience = _Position(), Patience(self._patience)
         while not position.is_at_end:
             failure: SiglumError = Unreachable(f"the run of {session}: the stream ended")
+            stream: EventStream | None = None
             try:
                 stream = self._resumed(session, position)
+                if stream is None and position.trace:
+                    raise Unreachable(f"the run of {session} ended while the connection was broken; list_messages has what was said")
                 if stream is None:
                     return
                 for event in stream:
-                    patience.renew()
                     yield from position.read(event)
+                    patience.renew()
             except (Lost, ProblemError) as lost:
                 failure = _failure(lost, f"the run of {session}")
+            if stream is not None and stream.lived:
+                patience.renew()
             if not position.is_at_end:
                 patience.wait(failure)
 

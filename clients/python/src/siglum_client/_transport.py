@@ -8,6 +8,7 @@ import ipaddress
 import json
 import os
 import random
+import re
 import socket
 import time
 import urllib.parse
@@ -25,6 +26,8 @@ _PAUSES = (0.1, 5.0)
 _IDLE = 10.0
 # A stream says every 15 seconds that it lives.
 _SILENT = 45.0
+# A try that was under way for so long was answered by somebody: what ended it begins a new patience.
+LONG = 60.0
 # Raised where a connection fails, or ends in the middle of a response.
 _LOST = (OSError, http.client.HTTPException)
 
@@ -83,6 +86,9 @@ class Transport:
         self._token = token or os.environ.get("SIGLUM_GATEWAY_TOKEN", "")
         if not self._token:
             raise ValueError("a gateway needs a token: pass it, or set SIGLUM_GATEWAY_TOKEN")
+        # What cannot stand in a header would stand in an error.
+        if not re.fullmatch(r"[!-~]+", self._token):
+            raise ValueError("a token has printable characters without blanks; this one has others, such as the end of a line")
         self._timeout, self._patience, self._allow_plain = timeout, patience, allow_plain
         # Open connections on which nothing is under way, each with the time of its last use.
         self._idle: deque[tuple[http.client.HTTPConnection, float]] = deque()
@@ -128,6 +134,7 @@ class Transport:
         sent = {**headers, "x-request-id": fresh_key()}
         patience = Patience(self._patience)
         while True:
+            began = time.monotonic()
             try:
                 with self._response(method, path, query, body, sent, None if slow else self._timeout, once) as response:
                     return response.read()
@@ -139,6 +146,8 @@ class Transport:
                 failure = Unreachable(f"{method} {path}: {lost}", sent["x-request-id"])
                 if once and lost.was_sent:
                     raise failure from lost.cause
+                if slow and time.monotonic() - began >= LONG:
+                    patience.renew()
                 patience.wait(failure)
 
     def _stream(
@@ -149,10 +158,13 @@ class Transport:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
         headers: Mapping[str, str | None] | None = None,
+        slow: bool = False,
     ) -> EventStream | None:
-        """The events of one connection, which end with it; nothing where there is nothing to follow."""
+        """The events of one connection, which end with it; nothing where there is nothing to follow. A `slow` one may begin
+        as late as it does: a message may wait for another run, and its agent has to start."""
         sent = {"accept": "text/event-stream", **(headers or {}), "x-request-id": fresh_key()}
-        stream = EventStream(self._response(method, path, query, body, sent, _SILENT, own=True))
+        begins = None if slow else _SILENT
+        stream = EventStream(self._response(method, path, query, body, sent, begins, own=True, silent=_SILENT))
         if stream.is_empty:
             stream.close()
             return None
@@ -168,12 +180,16 @@ class Transport:
         headers: Mapping[str, str | None],
         timeout: float | None,
         own: bool,
+        silent: float | None = None,
     ) -> Iterator[http.client.HTTPResponse]:
-        """One try: the response, if it is no problem. On a connection of its `own`, or on one that is kept."""
+        """One try: the response, if it is no problem. On a connection of its `own`, or on one that is kept. After its head,
+        it may be `silent` for so long, if that is another time."""
         connection: http.client.HTTPConnection | None = None
         was_sent = whole = False
         try:
             connection = self._connection(timeout, own)
+            # A connection that ends with its response forgets its socket.
+            connected = connection.sock
             was_sent = True
             all_headers = {"authorization": f"Bearer {self._token}"}
             all_headers.update({name: value for name, value in headers.items() if value is not None})
@@ -184,6 +200,8 @@ class Transport:
             response = connection.getresponse()
             if response.status >= 300:
                 raise _problem(response, headers["x-request-id"] or "")
+            if silent is not None:
+                connected.settimeout(silent)
             yield response
             whole = response.isclosed()
         except _LOST as cause:
@@ -224,14 +242,26 @@ class EventStream:
         self.is_empty = self._response.status == 204
         # Of the run that it follows.
         self.trace = self._response.headers.get("siglum-trace-id")
+        self._began = self._heard = time.monotonic()
+
+    @property
+    def lived(self) -> bool:
+        """Whether it was there for longer than the longest pause: what ended it then is a new failure."""
+        return self._heard - self._began > _PAUSES[1]
 
     def __iter__(self) -> Iterator[ServerSentEvent]:
         try:
-            yield from server_sent_events(self._response)
+            yield from server_sent_events(self._lines())
         except _LOST as cause:
             raise Lost(cause, was_sent=True) from cause
         finally:
             self.close()
+
+    def _lines(self) -> Iterator[bytes]:
+        for line in self._response:
+            # A stream on which nothing happens says that it lives.
+            self._heard = time.monotonic()
+            yield line
 
     def close(self) -> None:
         self._context.__exit__(None, None, None)

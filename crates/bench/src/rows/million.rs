@@ -319,6 +319,7 @@ fn singles<'a>(questions: &mut Questions<'a>, sample: &'a Sample) -> Fallible<()
     let query = Query {
         words: Words::parse(["fn return"]).ok_or("there are no words")?,
         sessions: page_of(SEARCHED),
+        commits_in: Vec::new(),
         most: 20,
     };
     questions.add("search in the newest 200 sessions", move |ledger, _| {

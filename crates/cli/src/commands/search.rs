@@ -141,6 +141,7 @@ fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), Comma
             limit: args.within,
             ..SessionFilter::default()
         },
+        commits_in: Vec::new(),
         most: match args.limit {
             0 => usize::MAX,
             limit => limit,

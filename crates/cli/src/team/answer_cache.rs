@@ -35,6 +35,8 @@ const BYTES_MOST: u64 = 64 << 20;
 pub struct Kept {
     /// The address of the gateway that gave it.
     pub gateway: String,
+    /// Who asked: another token may be of another tenant, or see other repositories.
+    pub asker: String,
     pub at: Timestamp,
     pub answer: CommitAnswer,
 }
@@ -46,7 +48,7 @@ impl Kept {
     }
 }
 
-/// The commits that gateways did not know a moment ago: of each gateway, by its address, when it said so.
+/// The commits that gateways did not know a moment ago: of each gateway, by its address and who asked, when it said so.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct UnknownCommits(BTreeMap<String, BTreeMap<Oid, Timestamp>>);
 
@@ -101,11 +103,12 @@ impl KeptAnswers {
         self.dir.join(file_name(commit))
     }
 
-    /// The answer of one gateway about a commit.
-    pub fn get(&self, commit: &Oid, gateway: &str) -> Option<Kept> {
+    /// The answer of one gateway about a commit to who asks.
+    pub fn get(&self, commit: &Oid, gateway: &str, asker: &str) -> Option<Kept> {
         let text = regular_file::read_text(&self.file(commit), FILE_MOST).ok()?;
         let kept: Kept = serde_json::from_str(&text).ok()?;
-        (kept.gateway == gateway && kept.answer.commit == *commit).then_some(kept)
+        let is_it = kept.gateway == gateway && kept.asker == asker;
+        (is_it && kept.answer.commit == *commit).then_some(kept)
     }
 
     /// Keeps an answer in place of the one before.
@@ -188,6 +191,7 @@ mod tests {
         });
         Kept {
             gateway: "https://team.example".to_owned(),
+            asker: "one".to_owned(),
             at: Timestamp::from_seconds(at),
             answer: serde_json::from_value(answer).unwrap(),
         }
@@ -200,16 +204,33 @@ mod tests {
         let one = kept(&"a".repeat(40), 1_000);
         let commit = one.answer.commit.clone();
         answers.put(&one);
-        let found = answers.get(&commit, "https://team.example").unwrap();
+        let found = answers.get(&commit, "https://team.example", "one").unwrap();
         assert_eq!((found.at, &found.answer), (one.at, &one.answer));
-        assert!(answers.get(&commit, "https://other.example").is_none());
+        assert!(
+            answers
+                .get(&commit, "https://other.example", "one")
+                .is_none()
+        );
+        assert!(
+            answers
+                .get(&commit, "https://team.example", "two")
+                .is_none()
+        );
         let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(answers.file(&commit)), 0o600);
         assert_eq!(mode(answers.dir.clone()), 0o700);
         answers.prune();
-        assert!(answers.get(&commit, "https://team.example").is_some());
+        assert!(
+            answers
+                .get(&commit, "https://team.example", "one")
+                .is_some()
+        );
         answers.remove(&commit);
-        assert!(answers.get(&commit, "https://team.example").is_none());
+        assert!(
+            answers
+                .get(&commit, "https://team.example", "one")
+                .is_none()
+        );
     }
 
     #[test]

@@ -19,7 +19,8 @@ use siglum_domain::{
     Timestamp,
 };
 use siglum_ledger::{
-    FileAuthors, Forgotten, LedgerError, Mode, SeenBy, SessionOrigin, SessionRecord, Transaction,
+    CommitRecord, FileAuthors, Forgotten, LedgerError, Mode, SeenBy, SessionOrigin, SessionRecord,
+    Transaction,
 };
 
 use crate::commits::author_prompts::{AuthorPrompt, LoggedEdits};
@@ -164,7 +165,8 @@ pub fn answers(
         let Some(why) = why::recorded_anywhere(tx, commit, within)? else {
             continue;
         };
-        let author_prompts = edits.prompts(tx, &why)?;
+        let mut author_prompts = edits.prompts(tx, &why)?;
+        author_prompts.retain(|author| why.sessions.contains_key(&author.prompt.session));
         let mut answer = CommitAnswer::from_why(why, author_prompts);
         answer.redact(redactor);
         if let Some((answer, size)) = answer.bounded() {
@@ -187,7 +189,8 @@ fn named_checkpoint(
     if within.is_some_and(is_outside) {
         return Ok(None);
     }
-    let known = tx.commits_of_checkpoint(id)?.into_iter();
+    let is_inside = |c: &CommitRecord| within.is_none_or(|ids| ids.contains(&c.repository));
+    let known = tx.commits_of_checkpoint(id)?.into_iter().filter(is_inside);
     let mut commits: Vec<Oid> = known.map(|c| c.commit).take(NAMED_MOST).collect();
     if let Some(own) = record.commit
         && !commits.contains(&own)

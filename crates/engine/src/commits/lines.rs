@@ -113,16 +113,16 @@ pub fn lines(
         writers.ask(&lines, ask)?;
     }
     let runs = in_runs(first, writers.tell(&lines)?);
-    let mut sessions = BTreeMap::new();
+    let mut told = BTreeMap::new();
     for answer in writers.answers.values() {
-        sessions.extend(answer.cards());
+        told.extend(answer.cards());
     }
     let named: BTreeSet<SessionId> = runs.iter().filter_map(|run| run.session).collect();
-    sessions.retain(|id, _| named.contains(id));
+    let mut sessions = BTreeMap::new();
     for id in named {
-        if !sessions.contains_key(&id)
-            && let Some(card) = read(ledger, |tx| card(tx, id))?
-        {
+        // A session that is known here is shown as it is known here, whatever a gateway says of it.
+        let known = read(ledger, |tx| card(tx, id))?;
+        if let Some(card) = known.or_else(|| told.remove(&id)) {
             sessions.insert(id, card);
         }
     }

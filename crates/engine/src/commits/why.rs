@@ -22,6 +22,7 @@ use crate::commits::elsewhere;
 use crate::commits::origins::{Origin, origins_of};
 use crate::commits::prompts::{Prompt, made_at, prompt_at, prompt_of_last_edit, prompt_text};
 use crate::commits::scene::{self, Unseen};
+use crate::commits::shown::Shown;
 use crate::commits::{authors, landing};
 use crate::damage::undamaged;
 use crate::identity::{repositories, statements};
@@ -272,6 +273,7 @@ fn claimed_by_sessions(
     facts: &CommitFacts,
     record: Option<&CommitRecord>,
     judgement: &mut Judgement,
+    shown: &mut Shown<'_>,
 ) -> Result<(), LedgerError> {
     let own = record.and_then(|r| r.checkpoint);
     for checkpoint in tx.checkpoints_of_commit(repository, &facts.commit)? {
@@ -279,7 +281,7 @@ fn claimed_by_sessions(
             continue;
         }
         let short = checkpoint.id.short();
-        for (session, _) in checkpoint.pins {
+        for (session, _) in shown.pins(tx, checkpoint.pins)? {
             judgement.evidence.push(Evidence {
                 session: Some(session),
                 basis: Basis::Claimed,
@@ -316,8 +318,9 @@ fn answer(
     };
     let attestations = attestations_of(tx, &facts.commit, within)?;
     let mut judgement = join_attestations(judgement, &attestations);
-    named_by_message(tx, &facts, record, &mut judgement)?;
-    claimed_by_sessions(tx, repository, &facts, record, &mut judgement)?;
+    let mut shown = Shown::new(within);
+    named_by_message(tx, &facts, record, &mut judgement, &mut shown)?;
+    claimed_by_sessions(tx, repository, &facts, record, &mut judgement, &mut shown)?;
     if judgement.verdict == Verdict::Unknown && facts.named.is_empty() {
         let at = record.map_or(facts.committed, |r| r.at);
         for session in scene::around(tx, repository, at)? {
@@ -341,6 +344,7 @@ fn answer(
     let claim = claim(&stated(tx, (repository, here), &facts.commit)?);
     let authors = authors_of(files);
     let origins = origins_of(tx, repository, &facts.commit)?;
+    let origins = shown.origins(tx, origins)?;
     let mut named: Vec<SessionId> = landing::concerned(&judgement);
     named.extend(judgement.candidates.iter().chain(&judgement.outer));
     named.extend(authors.iter().filter_map(|a| a.session));
@@ -350,12 +354,7 @@ fn answer(
         named.extend(landing::concerned(&origin.judgement));
         named.extend(&origin.judgement.candidates);
     }
-    let mut sessions = BTreeMap::new();
-    for id in named {
-        if let Some(card) = card(tx, id)? {
-            sessions.insert(id, card);
-        }
-    }
+    let sessions = cards(tx, named, &mut shown)?;
     let at = made_at(record, &facts);
     let prompt = match (judgement.committer, authors.first()) {
         (Committer::Session { session }, _) => prompt_at(tx, session, at)?,
@@ -367,6 +366,7 @@ fn answer(
         },
         _ => None,
     };
+    let prompt = prompt.filter(|prompt| sessions.contains_key(&prompt.session));
     Ok(Why {
         rewritten_from: tx.rewritten_from(repository, &facts.commit)?,
         origins,
@@ -390,11 +390,13 @@ fn named_by_message(
     facts: &CommitFacts,
     record: Option<&CommitRecord>,
     judgement: &mut Judgement,
+    shown: &mut Shown<'_>,
 ) -> Result<(), LedgerError> {
     for named in &facts.named {
         let own = record.is_some_and(|r| r.checkpoint == Some(*named));
         let checkpoint = tx.checkpoint(*named)?;
-        let mut pins = checkpoint.map(|c| c.pins).unwrap_or_default();
+        // One that pins sessions from elsewhere alone is not there, as one that nobody knows.
+        let mut pins = shown.pins(tx, checkpoint.map(|c| c.pins).unwrap_or_default())?;
         if own {
             let concerned = landing::concerned(judgement);
             pins.retain(|(session, _)| !concerned.contains(session));
@@ -521,6 +523,24 @@ pub(crate) fn authors_of(files: &[FileAuthors]) -> Vec<Author> {
     let mut authors: Vec<Author> = by_session.into_iter().map(author).collect();
     authors.sort_by_key(|a| (a.session.is_none(), std::cmp::Reverse(a.lines()), a.session));
     authors
+}
+
+/// The sessions that an answer names. Of those that work elsewhere their id is told and nothing else.
+fn cards(
+    tx: &mut dyn Transaction,
+    named: Vec<SessionId>,
+    shown: &mut Shown<'_>,
+) -> Result<BTreeMap<SessionId, SessionCard>, LedgerError> {
+    let mut cards = BTreeMap::new();
+    for id in named {
+        if !shown.has(tx, id)? {
+            continue;
+        }
+        if let Some(card) = card(tx, id)? {
+            cards.insert(id, card);
+        }
+    }
+    Ok(cards)
 }
 
 /// A session as an answer shows it.

@@ -503,4 +503,12 @@ fn a_commit_that_two_sessions_claim_is_claimed_by_both_and_by_no_committer() {
     assert_eq!(claimed, [id(1), id(2)]);
     let named: Vec<SessionId> = why.sessions.keys().copied().collect();
     assert_eq!(named, [id(1), id(2)]);
+    // Neither works in this repository: whoever is limited to it is not told of them.
+    let limited = stage.read(|tx| why::recorded(tx, repository, &oid(1), Some(&[repository])));
+    let limited = limited.expect("because it is claimed");
+    assert!(limited.sessions.is_empty(), "{limited:?}");
+    let judgement = &limited.judgement;
+    assert!(judgement.candidates.is_empty(), "{limited:?}");
+    let mut evidence = judgement.evidence.iter();
+    assert!(evidence.all(|e| e.session.is_none()), "{limited:?}");
 }

@@ -5,7 +5,7 @@
 
 use siglum_domain::link::Link;
 use siglum_domain::observation::{Body, Fact};
-use siglum_domain::{SessionId, Timestamp};
+use siglum_domain::{RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
     CommitRecord, Ledger, LedgerError, SessionFilter, SessionListing, Transaction, read,
 };
@@ -29,6 +29,8 @@ pub struct Query {
     pub words: Words,
     /// Which sessions are looked through; `limit` says how many at most.
     pub sessions: SessionFilter,
+    /// In which repositories commits are looked at; in all, if there are none.
+    pub commits_in: Vec<RepositoryId>,
     /// How many that fit are told at most.
     pub most: usize,
 }
@@ -180,7 +182,7 @@ pub fn search(
         }
         findings.looked_at += 1;
         findings.last = Some(listing.record.id);
-        if let Some(hits) = hits_in(ledger, listing, &query.words)? {
+        if let Some(hits) = hits_in(ledger, listing, query)? {
             let session = read(ledger, |tx| stand(here, tx, listing.clone()))?;
             findings.found.push(SearchResult { session, hits });
         }
@@ -192,9 +194,10 @@ pub fn search(
 fn hits_in(
     ledger: &mut dyn Ledger,
     listing: &SessionListing,
-    words: &Words,
+    query: &Query,
 ) -> Result<Option<Vec<Hit>>, LedgerError> {
-    let known = read(ledger, |tx| known(tx, listing.record.id))?;
+    let words = &query.words;
+    let known = read(ledger, |tx| known(tx, listing.record.id, &query.commits_in))?;
     let Some(facts) = words.attached(&known.links) else {
         return Ok(None);
     };
@@ -235,7 +238,11 @@ fn named(listing: &SessionListing) -> Vec<SearchableText> {
     texts
 }
 
-fn known(tx: &mut dyn Transaction, session: SessionId) -> Result<Known, LedgerError> {
+fn known(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    commits_in: &[RepositoryId],
+) -> Result<Known, LedgerError> {
     let mut texts: Vec<SearchableText> = Vec::new();
     for native in tx.aliases(session)? {
         texts.push((Place::Name, native.to_string(), None));
@@ -244,8 +251,9 @@ fn known(tx: &mut dyn Transaction, session: SessionId) -> Result<Known, LedgerEr
     for link in &links {
         texts.push((Place::Link, link.to_string(), None));
     }
-    let commits = undamaged(tx.commits_of_session(session, COMMITS))?;
-    texts.extend(commits.unwrap_or_default().iter().map(commit));
+    let mut commits = undamaged(tx.commits_of_session(session, COMMITS))?.unwrap_or_default();
+    commits.retain(|c| commits_in.is_empty() || commits_in.contains(&c.repository));
+    texts.extend(commits.iter().map(commit));
     let entries = undamaged(tx.entries_of_kind(session, "prompt", u64::MAX >> 1))?;
     let prompts = entries.unwrap_or_default().into_iter().filter_map(|entry| {
         let at = entry.observation.at;

@@ -52,6 +52,8 @@ pub(crate) async fn attest(
                 return Err(Problem::forbidden(OTHER_REPOSITORY));
             }
             let (known, already) = attestation::attest(here, tx, &credential, &wanted)?;
+            // Whoever revokes the token writes into the audit, as this does: before it, or after all of this.
+            access::still_holds(here, tx, &credential)?;
             let name = responses::repository_name(tx, known.repository)?;
             let name = name.unwrap_or_else(|| known.repository.to_string());
             home.note(here, tx, &credential)?;

@@ -7,7 +7,8 @@ use siglum_domain::access::Limits;
 use siglum_domain::{CheckpointId, RepositoryId};
 use siglum_engine::driven::remote;
 use siglum_engine::driven::turn::TurnError;
-use siglum_ledger::{CheckpointFilter, CheckpointRecord, read};
+use siglum_engine::identity::repositories::within;
+use siglum_ledger::{CheckpointFilter, CheckpointRecord, LedgerError, Transaction, read};
 
 use super::path::{OfSession, Path};
 use super::representation::Elsewhere;
@@ -21,7 +22,7 @@ use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::{Query, SESSION_RULE};
-use crate::reach::{may_name, wanted_repositories};
+use crate::reach::{may_name, wanted_repositories, works_in};
 use crate::wire::{Checkpoint, CheckpointList, CreateCheckpoint, LabelInput, RecordedCheckpoint};
 
 /// Rows of a list.
@@ -118,7 +119,7 @@ pub(crate) async fn of_session(
         return Err(TurnError::NoSession(session).into());
     }
     let filter = CheckpointFilter::of_session(session, 0);
-    // The session was found already.
+    // The session was found already, and has checkpoints of no repository, too.
     listed(&app, &caller, filter, (Limits::default(), None), query).await
 }
 
@@ -169,12 +170,18 @@ async fn listed(
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let cursor: Option<CheckpointId> = query.cursor()?;
     query.end()?;
+    let shown = caller.limits_on_sessions();
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| {
             let mut filter = filter.clone();
             let wanted = wanted_repositories(tx, &limits, repository.as_deref())?;
             let last = cursor.map(|id| tx.checkpoint(id)).transpose()?;
-            let last = last.map(|found| found.filter(|record| is_in(record, wanted.as_deref())));
+            let shown = within(tx, &shown)?;
+            let is_shown =
+                |r: &CheckpointRecord| r.repository.is_none() || is_in(r, shown.as_deref());
+            let last = last.map(|found| {
+                found.filter(|record| is_in(record, wanted.as_deref()) && is_shown(record))
+            });
             filter.after = match last {
                 Some(Some(record)) => Some((record.at, record.id)),
                 Some(None) => return Ok(Err(Problem::not_found(NO_CURSOR))),
@@ -188,12 +195,13 @@ async fn listed(
             let mut found = tx.checkpoints(&filter)?;
             let more = found.len() > limit;
             found.truncate(limit);
+            let next = found.last().filter(|_| more);
+            let next = next.map(|last| last.id.to_string());
+            found.retain(is_shown);
+            hide_pins(tx, &mut found, shown.as_deref())?;
             Ok(Ok(CheckpointList {
                 items: responses::checkpoints(tx, &found)?,
-                next: found
-                    .last()
-                    .filter(|_| more)
-                    .map(|last| last.id.to_string()),
+                next,
             }))
         })
     });
@@ -203,6 +211,25 @@ async fn listed(
 /// Whether a checkpoint is of one of these repositories, if there are any.
 fn is_in(record: &CheckpointRecord, within: Option<&[RepositoryId]>) -> bool {
     within.is_none_or(|ids| record.repository.is_some_and(|id| ids.contains(&id)))
+}
+
+/// Takes the sessions out of checkpoints that work in none of these repositories, if there are any.
+fn hide_pins(
+    tx: &mut dyn Transaction,
+    records: &mut [CheckpointRecord],
+    within: Option<&[RepositoryId]>,
+) -> Result<(), LedgerError> {
+    let Some(within) = within else {
+        return Ok(());
+    };
+    for record in records {
+        for (session, sequence) in std::mem::take(&mut record.pins) {
+            if works_in(tx, within, session)? {
+                record.pins.push((session, sequence));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Get a checkpoint with the current links of its sessions
@@ -221,7 +248,9 @@ pub(crate) async fn show(
             let within = wanted_repositories(tx, &limits, None)?;
             match tx.checkpoint(id)? {
                 Some(record) if is_in(&record, within.as_deref()) => {
-                    Ok(responses::checkpoints(tx, &[record])?.pop())
+                    let mut found = [record];
+                    hide_pins(tx, &mut found, within.as_deref())?;
+                    Ok(responses::checkpoints(tx, &found)?.pop())
                 }
                 _ => Ok(None),
             }

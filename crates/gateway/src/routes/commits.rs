@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use siglum_domain::{Oid, RepositoryId, SessionId};
 use siglum_engine::commits::answers::answers;
-use siglum_engine::commits::attestations::answered_record;
+use siglum_engine::commits::attestations::{answered_record, standing_attestations};
 use siglum_engine::commits::why;
 use siglum_ledger::{CommitFilter, CommitRecord, LedgerError, Transaction, read};
 
@@ -196,6 +196,9 @@ fn known(
 ) -> Result<Vec<Commit>, LedgerError> {
     let mut ids: BTreeSet<RepositoryId> = BTreeSet::new();
     ids.extend(tx.commits_named(commit)?.iter().map(|c| c.repository));
+    // One of another ledger may have been named by its id, and have no record of the commit.
+    let attested = standing_attestations(tx, commit)?;
+    ids.extend(attested.iter().map(|a| a.repository));
     ids.extend(tx.repositories()?.iter().map(|r| r.id));
     ids.retain(|id| named.is_none_or(|ids| ids.contains(id)));
     let mut commits = Vec::new();

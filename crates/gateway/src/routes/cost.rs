@@ -2,11 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
+use siglum_domain::access::Limits;
 use siglum_domain::price::Prices;
-use siglum_domain::{AgentName, Timestamp};
+use siglum_domain::{AgentName, RepositoryId, Timestamp};
 use siglum_engine::identity::repositories;
-use siglum_engine::views::cost::{self, By, CostQuery};
-use siglum_ledger::read;
+use siglum_engine::views::cost::{self, By, CostKey, CostQuery, CostRow, Costs};
+use siglum_engine::views::overview::COUNT_MOST;
+use siglum_ledger::{LedgerError, Transaction, read};
 
 use super::sessions::wanted_links;
 use crate::admission::Launcher;
@@ -14,7 +16,7 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::{Query, SESSION_RULE};
-use crate::reach::wanted_repositories;
+use crate::reach::{is_within, wanted_repositories};
 use crate::wire::{CostReport, LabelInput};
 
 const ROWS: usize = 100;
@@ -60,11 +62,48 @@ pub(crate) async fn sum_up(
             repositories => wanted.repositories = repositories.unwrap_or_default(),
         }
         let prices = Prices::built_in();
-        let costs = cost::cost(ledger, &wanted, prices, &day)?;
+        let mut costs = cost::cost(ledger, &wanted, prices, &day)?;
+        if let Some(within) = read(ledger, |tx| wanted_repositories(tx, &limits, None))? {
+            hide_commits_elsewhere(&mut costs, &within);
+            costs.waiting = read(ledger, |tx| waiting(tx, &limits))?;
+        }
         Ok(CostReport::new(wanted.by, &costs, &known))
     });
-    let report: Result<_, siglum_ledger::LedgerError> = report.await?;
+    let report: Result<_, LedgerError> = report.await?;
     Ok(Json(report?))
+}
+
+/// Puts what went into commits of other repositories into the row of what is in none.
+fn hide_commits_elsewhere(costs: &mut Costs, within: &[RepositoryId]) {
+    let is_inside = |row: &CostRow| row.key.repository.is_none_or(|id| within.contains(&id));
+    let rows = std::mem::take(&mut costs.rows).into_iter();
+    let (mut rows, outside): (Vec<CostRow>, Vec<CostRow>) = rows.partition(is_inside);
+    for row in outside {
+        match rows
+            .iter_mut()
+            .find(|known| known.key == CostKey::default())
+        {
+            Some(known) => {
+                known.sum += row.sum;
+                known.last_at = known.last_at.max(row.last_at);
+            }
+            None => rows.push(CostRow {
+                key: CostKey::default(),
+                title: None,
+                ..row
+            }),
+        }
+    }
+    costs.rows = rows;
+}
+
+/// How many sessions that a token sees are not counted yet to their end.
+fn waiting(tx: &mut dyn Transaction, limits: &Limits) -> Result<usize, LedgerError> {
+    let mut count = 0;
+    for session in tx.unfolded(COUNT_MOST)? {
+        count += usize::from(is_within(tx, limits, session)?);
+    }
+    Ok(count)
 }
 
 /// What a query asks for, but for the repository.

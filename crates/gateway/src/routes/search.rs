@@ -69,6 +69,7 @@ pub(crate) async fn search(
     let wanted = search::Query {
         words,
         sessions,
+        commits_in: Vec::new(),
         most,
     };
     let limits = caller.limits().clone();
@@ -79,6 +80,9 @@ pub(crate) async fn search(
             Some(none) if none.is_empty() => return Ok((Vec::new(), None)),
             repositories => wanted.sessions.repositories = repositories.unwrap_or_default(),
         }
+        // A session that works elsewhere, too, is found by no commit that it made there.
+        let within = read(ledger, |tx| wanted_repositories(tx, &limits, None))?;
+        wanted.commits_in = within.unwrap_or_default();
         let findings = search::search(here, ledger, &wanted)?;
         let items = read(ledger, |tx| results(tx, &findings))?;
         let next = findings.last.filter(|_| findings.more);

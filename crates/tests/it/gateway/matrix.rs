@@ -613,6 +613,11 @@ fn a_token_of_a_repository_does_there_what_others_do_everywhere() {
         own.get(&format!("/v1/sessions/{}", there.session)).is(200);
         let commit = format!("/v1/commits/{}", "a".repeat(40));
         own.get(&commit).is(200);
+        // Its repository is the same by each form of its address.
+        let mut address = base("S7");
+        address["repositories"] = json!(["https://github.com/o/r.git"]);
+        let addressed = id(&own.create(&address));
+        own.get(&format!("/v1/sessions/{addressed}")).is(200);
         // A session that works elsewhere is not found by its name, nor by its id.
         let mut elsewhere = base("S4");
         elsewhere["repositories"] = json!(["github.com/o/other"]);
@@ -625,6 +630,21 @@ fn a_token_of_a_repository_does_there_what_others_do_everywhere() {
             .problem(403, "forbidden");
         let path = format!("/v1/sessions/{hidden}");
         own.get(&path).problem(404, "not-found");
+        // Of a session that works here and elsewhere, what is a checkpoint there is not listed.
+        let mut both = base("S6");
+        both["repositories"] = json!(["github.com/o/r", "github.com/o/other"]);
+        let both = id(&gateway.launcher().create(&both));
+        let path = format!("/v1/sessions/{both}/checkpoints");
+        let of = |repository: &str| json!({ "commit": { "repository": repository, "commit": "c".repeat(40) } });
+        for repository in ["github.com/o/r", "github.com/o/other"] {
+            gateway.launcher().post(&path, &of(repository)).is(201);
+        }
+        let all = gateway.launcher().get(&path).is(200);
+        assert_eq!(all["items"].as_array().unwrap().len(), 2, "{all}");
+        let seen = own.get(&path).is(200);
+        let seen = seen["items"].as_array().unwrap();
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        assert_eq!(seen[0]["repository"], "github.com/o/r");
         // The token of its session has its limits.
         let created = own.create(&base("S5"));
         let session = gateway.client(&secret(&created));

@@ -70,8 +70,8 @@ fn gateway(reader: &Reader) -> Check {
         }
         Ok(Right::Nothing) => {
             let text = format!("{address} answers, but the token does not allow to read from it");
-            Check::problem(AREA, text)
-                .remedy("Ask its operator for a read token or a launcher token.")
+            // A token may be for sending alone.
+            Check::note(AREA, text).remedy("To read, ask its operator for a token with that right.")
         }
         Err(error @ EgressError::Refused { .. }) => {
             Check::problem(AREA, error.to_string()).remedy("Ask its operator for another token.")

@@ -80,9 +80,10 @@ pub fn run(cx: &Cx, query: &SearchQuery<'_>) -> Result<(), CommandError> {
         cx.ui.table(&table(&found))?;
     }
     if more {
-        cx.ui.hint(
-            "There are more sessions; pass `--within 0` to search all of them, `--limit 0` to show all matches.",
-        );
+        cx.ui.hint(match (query.limit, query.within) {
+            (0, 0) => "There are more sessions than are searched at once; name a time with `--since` and `--until`.",
+            _ => "There are more sessions; pass `--within 0` to search all of them, `--limit 0` to show all matches.",
+        });
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use siglum_domain::fold::{self, Entry, ToolCall, TurnView};
 use siglum_domain::observation::{Body, Outcome, ToolClass};
-use siglum_domain::{ObservationId, SessionId, Timestamp};
+use siglum_domain::{ObservationId, SessionId, Timestamp, TurnId};
 
 use super::documents::{LogEntry, SearchResult, Session, redact};
 use super::print_source;
@@ -20,9 +20,10 @@ use crate::ui::{self, Style, Ui};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.team.session/1";
 
-/// How many entries of a log are read at a time, and how often at most.
-const ENTRIES: u64 = 200;
-const READS: usize = 10;
+/// How many entries of a log are read at a time, and how often at most. An answer of so many fits into what is read of one,
+/// where each has as much text as a hook may look at.
+const ENTRIES: u64 = 50;
+const READS: usize = 40;
 /// How many files of a turn, and how many lines of a text, are shown.
 const FILES: usize = 20;
 const LINES: usize = 8;
@@ -62,7 +63,7 @@ pub fn run(cx: &Cx, name: &str, turns: usize) -> Result<(), CommandError> {
             .cleaned(),
         Err(_) => session_named(&reader, name)?,
     };
-    let entries = last_entries(&reader, &session, turns)?;
+    let (entries, is_cut) = last_entries(&reader, &session, turns)?;
     let mut turns_read: Vec<TurnView> = fold::session(&entries).turns;
     turns_read.retain(|turn| turn.prompt.is_some() || !turn.tools.is_empty());
     let earlier = match turns {
@@ -81,7 +82,12 @@ pub fn run(cx: &Cx, name: &str, turns: usize) -> Result<(), CommandError> {
     }
     print_session(&cx.ui, &session)?;
     print_source(cx, &source)?;
-    turns.iter().try_for_each(|turn| print_turn(&cx.ui, turn))
+    turns.iter().try_for_each(|turn| print_turn(&cx.ui, turn))?;
+    if is_cut {
+        cx.ui
+            .hint("Its log is long; what stands before these entries was not read.");
+    }
+    Ok(())
 }
 
 /// The session that a text names, among those in which it stands.
@@ -92,7 +98,7 @@ fn session_named(reader: &Reader, name: &str) -> Result<Session, CommandError> {
         pages: 20,
     };
     let parameters = [("q", name.trim().to_owned())];
-    let (found, _) = reader.list::<SearchResult>("/v1/search", &parameters, paging)?;
+    let (found, more) = reader.list::<SearchResult>("/v1/search", &parameters, paging)?;
     let is_named = |session: &Session| {
         session.id.to_string().ends_with(name) || session.conversation_id == name
     };
@@ -109,6 +115,12 @@ fn session_named(reader: &Reader, name: &str) -> Result<Session, CommandError> {
                     .hint(format!("Pass one of {}.", ids.join(", "))),
             )
         }
+        (None, _) if more => {
+            let (name, gateway) = (ui::one_line(name, 100), reader.address());
+            let error =
+                format!("no session `{name}` among the newest that {gateway} was asked for");
+            Err(CommandError::failed(error).hint("Pass the whole id: `ses_` and 32 digits."))
+        }
         (None, _) => {
             let (name, gateway) = (ui::one_line(name, 100), reader.address());
             Err(
@@ -119,18 +131,16 @@ fn session_named(reader: &Reader, name: &str) -> Result<Session, CommandError> {
     }
 }
 
-/// The end of a session's log: enough for this many turns, if it is not too long.
+/// The end of a session's log: enough for this many turns, if it is not too long; and whether it was.
 fn last_entries(
     reader: &Reader,
     session: &Session,
     turns: usize,
-) -> Result<Vec<Entry>, CommandError> {
+) -> Result<(Vec<Entry>, bool), CommandError> {
     let path = format!("/v1/sessions/{}/events", session.id);
     let mut entries: Vec<Entry> = Vec::new();
-    let mut until = session.head;
+    let (mut until, mut is_enough) = (session.head, false);
     for nth in 0..READS {
-        let prompts: BTreeSet<_> = entries.iter().map(|entry| entry.turn).collect();
-        let is_enough = turns > 0 && prompts.len() > turns;
         if until == 0 || is_enough || (nth > 0 && reader.is_late()) {
             break;
         }
@@ -144,11 +154,23 @@ fn last_entries(
         let parameters = [("cursor", after.to_string())];
         let (found, _) = reader.list::<Value>(&path, &parameters, paging)?;
         let found = found.into_iter().filter_map(entry);
+        let read = entries.len();
         entries.extend(found.filter(|entry| entry.sequence > after && entry.sequence <= until));
         until = after;
+        is_enough = turns > 0 && is_before(&entries, read, turns);
     }
     entries.sort_by_key(|entry| entry.sequence);
-    Ok(entries)
+    Ok((entries, until > 0 && !is_enough))
+}
+
+/// Whether what was read last has nothing of the newest turns. Their entries may stand among those of others, and the end of
+/// a session is in none.
+fn is_before(entries: &[Entry], read: usize, turns: usize) -> bool {
+    let all: BTreeSet<TurnId> = entries.iter().filter_map(|entry| entry.turn).collect();
+    let newest: Vec<TurnId> = all.iter().rev().take(turns).copied().collect();
+    let is_newest = |entry: &Entry| entry.turn.is_some_and(|turn| newest.contains(&turn));
+    let last = &entries[read..];
+    all.len() > turns && !last.is_empty() && !last.iter().any(is_newest)
 }
 
 /// An entry that this program has words for.

@@ -74,8 +74,12 @@ pub fn run(cx: &Cx, query: &SessionQuery<'_>) -> Result<(), CommandError> {
     print_source(cx, &source)?;
     cx.ui.table(&table(&sessions, query.place.all))?;
     if more {
-        cx.ui
-            .hint("There are more; pass `--limit 0` to list all of them.");
+        cx.ui.hint(match query.limit {
+            0 => {
+                "There are more than are listed at once; name a time with `--since` and `--until`."
+            }
+            _ => "There are more; pass `--limit 0` to list all of them.",
+        });
     }
     Ok(())
 }

@@ -74,11 +74,18 @@ pub fn remote_of(text: &str) -> Option<String> {
 pub fn named(tx: &mut dyn Transaction, name: &str) -> Result<Vec<RepositoryId>, LedgerError> {
     let remote = remote_of(name);
     let id = name.parse::<RepositoryId>().ok();
-    let mut found = known(tx)?;
-    found.retain(|r| {
+    let is_it = |r: &RepositoryRecord| {
         let is_remote = remote.is_some() && r.identity.hosted_remote() == remote.as_deref();
         is_remote || id == Some(r.id) || r.common_dir == name
-    });
+    };
+    // Nothing but its name tells where one is fetched from that others named here: by any form of its address.
+    let is_address = |r: &RepositoryRecord| {
+        remote.is_some() && !r.is_here() && remote_of(&r.common_dir) == remote
+    };
+    let mut found = tx.repositories()?;
+    found.retain(|r| is_it(r) || is_address(r));
+    let elsewhere = tx.replica_repositories()?.into_iter();
+    found.extend(elsewhere.map(RepositoryRecord::from).filter(is_it));
     Ok(found.into_iter().map(|r| r.id).collect())
 }
 

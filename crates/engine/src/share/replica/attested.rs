@@ -1,11 +1,12 @@
 //! Attestations stay in the ledger in which they were stated: they rest on a token that it alone knows.
 
 use siglum_domain::access::Scope;
+use siglum_domain::evidence::{Basis, Evidence};
 use siglum_domain::{LedgerId, RepositoryId, SessionId};
 use siglum_ledger::{AttestedFacts, Statement};
 use uuid::Uuid;
 
-use super::tests::{Played, commit, feed, launcher, oid, receiver, sender, turn, wrote};
+use super::tests::{Played, batch, commit, feed, launcher, oid, receiver, sender, turn, wrote};
 use super::wire::StatementDocument;
 use super::{Batch, apply};
 use crate::identity::access::Caller;
@@ -29,15 +30,18 @@ fn stated(stage: &mut Stage) -> usize {
 
 #[test]
 fn an_attestation_is_not_sent() {
-    let (mut from, mut to) = (sender(), receiver());
+    let mut from = sender();
     let session = turn(&mut from, "one", 1);
     let repository = commit(&mut from, session, 1);
     wrote(&mut from, |tx| {
         tx.state(at(5), "acme", "api", &attested(session, repository))
     });
-    feed(&mut from, &mut Played::to(&mut to));
-    assert!(to.read(|tx| tx.session(session)).is_some());
-    assert_eq!((stated(&mut from), stated(&mut to)), (1, 0));
+    // A receiver would leave it out, so that what is sent is looked at.
+    let sent = batch(&mut from);
+    assert!(sent.sessions.iter().any(|s| s.id == session), "{sent:?}");
+    let stays_here = |s: &StatementDocument| s.statement.stays_here();
+    assert!(!sent.statements.iter().any(stays_here), "{sent:?}");
+    assert_eq!(stated(&mut from), 1);
 }
 
 #[test]
@@ -70,4 +74,28 @@ fn an_attestation_in_a_batch_is_left_out_whoever_sends_it() {
         assert_eq!(taken.set_aside.len(), 2, "{scope:?} {taken:?}");
         assert_eq!(stated(&mut to), 0);
     }
+}
+
+#[test]
+fn a_judgement_that_rests_on_an_attestation_is_refused() {
+    let (mut from, mut to) = (sender(), receiver());
+    let session = turn(&mut from, "one", 1);
+    commit(&mut from, session, 1);
+    let honest = batch(&mut from);
+    let (mut by_evidence, mut by_rule) = (honest.clone(), honest.clone());
+    by_evidence.commits[0].judgement.evidence.push(Evidence {
+        session: Some(session),
+        basis: Basis::Attested,
+        counted: true,
+        text: "attested by token acme bot".to_owned(),
+    });
+    by_rule.commits[0].judgement.rule = "attested".to_owned();
+    for forged in [&by_evidence, &by_rule] {
+        let taken = to.play(|world, ledger| apply(world, ledger, &launcher(), forged));
+        let refused = taken.unwrap_err().to_string();
+        assert!(refused.contains("attestation"), "{refused}");
+        assert!(to.read(|tx| tx.commits_named(&oid(1))).is_empty());
+    }
+    to.play(|world, ledger| apply(world, ledger, &launcher(), &honest).unwrap());
+    assert_eq!(to.read(|tx| tx.commits_named(&oid(1))).len(), 1);
 }

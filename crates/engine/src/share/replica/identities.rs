@@ -1,6 +1,7 @@
 //! Repositories that lie on several machines: their identity is sent, and answers have them as one.
 
 use siglum_domain::access::{Limits, Scope};
+use siglum_domain::evidence::Committer;
 use siglum_domain::{LedgerId, RepositoryId, SessionId};
 use siglum_ledger::{CheckpointFilter, DESTINATION, RepositoryIdentity, SessionFilter};
 use uuid::Uuid;
@@ -259,4 +260,73 @@ fn a_token_that_is_limited_to_a_repository_sends_no_other_one() {
     };
     let refused = take(&mut to, &limited_to("host/o/other"), &none).unwrap_err();
     assert_eq!(refused.code(), "forbidden", "{refused}");
+}
+
+#[test]
+fn a_token_that_is_limited_to_a_repository_makes_no_session_from_elsewhere_its_committer() {
+    let limited = Caller {
+        limits: Limits::new([], ["host/o/r".to_owned()]).unwrap(),
+        ..launcher()
+    };
+    let mut to = receiver();
+    let mut other = Laptop::new(12).known_by(2, Some("host/o/other"));
+    feed(&mut other.stage, &mut Played::to(&mut to));
+    let mut from = Laptop::new(11).known_by(1, Some("host/o/r"));
+    let mut stolen = from.batch();
+    let commit = stolen.commits.first_mut().expect("because it made one");
+    commit.judgement.committer = Committer::Session {
+        session: other.session,
+    };
+    let refused = take(&mut to, &limited, &stolen).unwrap_err();
+    assert_eq!(refused.code(), "forbidden", "{refused}");
+    let of_r = SessionFilter {
+        repositories: vec![from.repository],
+        ..SessionFilter::default()
+    };
+    assert!(to.read(|tx| tx.sessions(&of_r)).is_empty());
+    take(&mut to, &limited, &from.batch()).unwrap();
+    let listed = to.read(|tx| tx.sessions(&of_r));
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(listed[0].record.id, from.session);
+}
+
+#[test]
+fn a_token_that_is_limited_to_an_id_gets_no_clones_by_a_remote_that_it_states() {
+    let mut to = receiver();
+    let mut other = Laptop::new(12).known_by(2, Some("host/o/other"));
+    feed(&mut other.stage, &mut Played::to(&mut to));
+    let mut from = Laptop::new(11).known_by(2, Some("host/o/other"));
+    let id = from.repository;
+    let limited = Caller {
+        limits: Limits::new([], [id.to_string()]).unwrap(),
+        ..launcher()
+    };
+    let refused = take(&mut to, &limited, &from.batch()).unwrap_err();
+    assert_eq!(refused.code(), "forbidden", "{refused}");
+    from.identify(1, Some("host/o/r"));
+    take(&mut to, &limited, &from.batch()).unwrap();
+    from.identify(2, Some("host/o/other"));
+    let refused = take(&mut to, &limited, &from.batch()).unwrap_err();
+    assert_eq!(refused.code(), "forbidden", "{refused}");
+    assert_eq!(known(&mut to, id), identity(1, Some("host/o/r")));
+    assert_eq!(repositories_named(&mut to, &id.to_string()), [id]);
+}
+
+#[test]
+fn a_token_that_is_limited_to_a_repository_tells_of_a_session_that_names_none_any_more() {
+    let limited = Caller {
+        limits: Limits::new([], ["host/o/r".to_owned()]).unwrap(),
+        ..launcher()
+    };
+    let mut to = receiver();
+    let mut from = Laptop::new(11).known_by(1, Some("host/o/r"));
+    let mut unknown = from.batch();
+    unknown.sessions[0].repository = None;
+    let refused = take(&mut to, &limited, &unknown).unwrap_err();
+    assert_eq!(refused.code(), "forbidden", "{refused}");
+    take(&mut to, &limited, &from.batch()).unwrap();
+    let mut outside = from.batch();
+    outside.sessions[0].repository = None;
+    let taken = take(&mut to, &limited, &outside).unwrap();
+    assert!(taken.set_aside.is_empty(), "{taken:?}");
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use siglum_domain::access::Limits;
+use siglum_domain::evidence::Committer;
 use siglum_domain::{RepositoryId, SessionId};
 use siglum_ledger::{LedgerError, SessionFilter, Statement, Transaction};
 
@@ -27,11 +28,19 @@ pub(super) fn admit(tx: &mut dyn Transaction, limits: &Limits, batch: &Batch) ->
     };
     inside.add_new_repositories(tx, limits, batch)?;
     for document in &batch.repositories {
-        inside.repository(&DocumentName::Repository(document.id), Some(document.id))?;
+        let name = DocumentName::Repository(document.id);
+        inside.repository(&name, Some(document.id))?;
+        inside.remote(tx, limits, &name, document)?;
     }
     for document in &batch.sessions {
-        inside.repository(&DocumentName::Session(document.id), document.repository)?;
-        inside.sessions.insert(document.id);
+        let name = DocumentName::Session(document.id);
+        if document.repository.is_none() && tx.session(document.id)?.is_some() {
+            // One that left the scope of its ledger names none: what was erased of it since then is told all the same.
+            inside.session(tx, &name, document.id)?;
+        } else {
+            inside.repository(&name, document.repository)?;
+            inside.sessions.insert(document.id);
+        }
     }
     for document in &batch.receipts {
         let receipt = &document.receipt;
@@ -66,6 +75,15 @@ pub(super) fn admit(tx: &mut dyn Transaction, limits: &Limits, batch: &Batch) ->
     for document in &batch.commits {
         let name = DocumentName::Commit(document.repository, document.commit.clone());
         inside.repository(&name, Some(document.repository))?;
+        // The committer of a commit works in its repository from then on, and the token sees all of it. Those of the
+        // sender itself are the sender's to tell.
+        if let Committer::Session { session } = document.judgement.committer
+            && tx
+                .session(session)?
+                .is_some_and(|known| known.home != batch.ledger)
+        {
+            inside.session(tx, &name, session)?;
+        }
     }
     Ok(())
 }
@@ -101,6 +119,31 @@ impl Inside {
 
     fn repository(&self, name: &DocumentName, of: Option<RepositoryId>) -> Result<()> {
         match of.is_some_and(|id| self.repositories.contains(&id)) {
+            true => Ok(()),
+            false => Err(forbid(name.clone(), OUTSIDE)),
+        }
+    }
+
+    /// Refuses a remote that is new for a repository and that the token does not name, where others have it: they would be
+    /// clones of what the token is limited to.
+    fn remote(
+        &self,
+        tx: &mut dyn Transaction,
+        limits: &Limits,
+        name: &DocumentName,
+        document: &RepositoryDocument,
+    ) -> Result<()> {
+        let Some(remote) = &document.remote else {
+            return Ok(());
+        };
+        let before = tx.replica_repository(document.id)?;
+        let before = before.and_then(|known| known.identity.remote);
+        if limits.repositories().contains(remote) || before.as_ref() == Some(remote) {
+            return Ok(());
+        }
+        let others = repositories::named(tx, remote)?;
+        let are_inside = others.iter().all(|id| self.repositories.contains(id));
+        match before.is_none() && are_inside {
             true => Ok(()),
             false => Err(forbid(name.clone(), OUTSIDE)),
         }

@@ -1,6 +1,6 @@
 //! Taking what several sessions may share: checkpoints and commits.
 
-use siglum_domain::evidence::Committer;
+use siglum_domain::evidence::{Basis, Committer};
 use siglum_domain::provenance::Origin;
 use siglum_domain::{Oid, SessionId};
 use siglum_ledger::{CheckpointRecord, CommitRecord, FileAuthors};
@@ -186,6 +186,13 @@ fn keeps_rules(name: &DocumentName, document: &CommitDocument) -> Result<()> {
     }
     list(name, "evidence", document.judgement.evidence.len())?;
     list(name, "candidates", document.judgement.candidates.len())?;
+    let mut evidence = document.judgement.evidence.iter();
+    if document.judgement.is_attested() || evidence.any(|e| e.basis == Basis::Attested) {
+        // No ledger stores a judgement with one, and what rests on a token is not for others to say.
+        let rule =
+            "its judgement rests on an attestation, which a ledger takes from platforms alone";
+        return Err(refuse(name.clone(), rule));
+    }
     if document
         .facts
         .as_ref()

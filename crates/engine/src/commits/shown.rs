@@ -1,0 +1,77 @@
+//! What an answer shows of sessions, where whoever asks is limited to some repositories.
+
+use std::collections::BTreeMap;
+
+use siglum_domain::{RepositoryId, SessionId};
+use siglum_ledger::{LedgerError, SessionFilter, Transaction};
+
+use crate::commits::origins::Origin;
+
+/// The sessions that an answer may show: all, or those that work in one of some repositories.
+pub(super) struct Shown<'a> {
+    within: Option<&'a [RepositoryId]>,
+    known: BTreeMap<SessionId, bool>,
+}
+
+impl<'a> Shown<'a> {
+    pub(super) const fn new(within: Option<&'a [RepositoryId]>) -> Self {
+        Self {
+            within,
+            known: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn has(
+        &mut self,
+        tx: &mut dyn Transaction,
+        session: SessionId,
+    ) -> Result<bool, LedgerError> {
+        let Some(within) = self.within else {
+            return Ok(true);
+        };
+        if let Some(known) = self.known.get(&session) {
+            return Ok(*known);
+        }
+        let filter = SessionFilter {
+            id: Some(session),
+            repositories: within.to_vec(),
+            limit: 1,
+            ..SessionFilter::default()
+        };
+        let has = !within.is_empty() && !tx.sessions(&filter)?.is_empty();
+        self.known.insert(session, has);
+        Ok(has)
+    }
+
+    /// Those pins of a checkpoint whose sessions may be shown.
+    pub(super) fn pins(
+        &mut self,
+        tx: &mut dyn Transaction,
+        pins: Vec<(SessionId, u64)>,
+    ) -> Result<Vec<(SessionId, u64)>, LedgerError> {
+        let mut shown = Vec::with_capacity(pins.len());
+        for (session, sequence) in pins {
+            if self.has(tx, session)? {
+                shown.push((session, sequence));
+            }
+        }
+        Ok(shown)
+    }
+
+    /// Origins without the prompts of other sessions.
+    pub(super) fn origins(
+        &mut self,
+        tx: &mut dyn Transaction,
+        mut origins: Vec<Origin>,
+    ) -> Result<Vec<Origin>, LedgerError> {
+        for origin in &mut origins {
+            let prompted = origin.prompt.as_ref().map(|prompt| prompt.session);
+            if let Some(session) = prompted
+                && !self.has(tx, session)?
+            {
+                origin.prompt = None;
+            }
+        }
+        Ok(origins)
+    }
+}
