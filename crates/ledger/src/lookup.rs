@@ -1,6 +1,31 @@
-//! What people type of an id, as an index can look for it.
+//! What people type of an id, as an index can look for it, and lists of several repositories.
 
+use std::collections::BTreeSet;
+
+use siglum_domain::RepositoryId;
 use siglum_domain::id::{SHORT_DIGITS, is_tail};
+
+use crate::LedgerError;
+
+/// The greatest of what several repositories have, `limit` of them or all with 0: each is asked by itself, since an index
+/// has the rows of one repository in order, and those of several in none.
+pub(crate) fn greatest_of_each<T, K: Ord>(
+    repositories: &[RepositoryId],
+    limit: usize,
+    mut ask: impl FnMut(RepositoryId) -> Result<Vec<T>, LedgerError>,
+    key: impl Fn(&T) -> K,
+) -> Result<Vec<T>, LedgerError> {
+    let each: BTreeSet<RepositoryId> = repositories.iter().copied().collect();
+    let mut all = Vec::new();
+    for repository in each {
+        all.extend(ask(repository)?);
+    }
+    all.sort_by_cached_key(|row| std::cmp::Reverse(key(row)));
+    if limit > 0 {
+        all.truncate(limit);
+    }
+    Ok(all)
+}
 
 /// The last eight digits of every id that has `tail` within them, or ends in a longer one. None for what is no tail.
 pub(crate) fn short_forms(tail: &str) -> Vec<String> {
@@ -47,6 +72,18 @@ mod tests {
             six.iter()
                 .all(|end| end.len() == 8 && end.contains("34abcd"))
         );
+    }
+
+    #[test]
+    fn lists_of_several_repositories_are_in_one_order() {
+        let id = |n: u128| RepositoryId::from_uuid(uuid::Uuid::from_u128(n));
+        let of = |repository: RepositoryId| match repository == id(1) {
+            true => Ok(vec![9, 5, 1]),
+            false => Ok(vec![8, 6]),
+        };
+        let listed = |limit| greatest_of_each(&[id(2), id(1), id(2)], limit, of, |n| *n).unwrap();
+        assert_eq!(listed(3), [9, 8, 6]);
+        assert_eq!(listed(0), [9, 8, 6, 5, 1]);
     }
 
     #[test]

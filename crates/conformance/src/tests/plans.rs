@@ -110,12 +110,26 @@ const ALLOWED: &[(&[&str], &str)] = &[
         "a page in one order, within bounds of another that is nearly the same",
     ),
     (
-        &["FROM commits c", "c.repository = ANY("],
-        "several clones of one repository",
+        &[
+            "FROM sessions s",
+            "coalesce((SELECT true FROM session_repositories",
+        ],
+        "many sessions work in the repository, and the newest are found on the way",
     ),
     (
-        &["FROM checkpoints k", "k.repository = ANY("],
-        "several clones of one repository",
+        &[
+            "FROM sessions s",
+            "(EXISTS (SELECT 1 FROM session_repositories",
+        ],
+        "many sessions work in the repository, or there are few sessions at all",
+    ),
+    (
+        &["FROM commits c", "c.repository = ANY(", "c.\"commit\" >= "],
+        "commits by their first digits, in several clones of one repository",
+    ),
+    (
+        &["FROM checkpoints k", "FROM pins p", "k.repository = ANY("],
+        "checkpoints of one session, or of those with a link, in several clones of one repository",
     ),
     (
         &["FROM audit WHERE", "ORDER BY number DESC"],
@@ -124,6 +138,10 @@ const ALLOWED: &[(&[&str], &str)] = &[
     (
         &["SELECT DISTINCT session FROM commits"],
         "cost by commit is about all that committed",
+    ),
+    (
+        &["SELECT DISTINCT session FROM statements"],
+        "cost by link is about all that have links",
     ),
     (
         &["FROM usages u WHERE"],
@@ -141,6 +159,28 @@ const ALLOWED: &[(&[&str], &str)] = &[
         &["FROM tokens WHERE", "?1 IS NULL AND ?2 IS NULL"],
         "a page of all tokens",
     ),
+];
+
+/// The indexes of some rows of a table that hold more of them the longer the history is.
+const GROWING: &[&str] = &[
+    "audit_by_pipeline",
+    "audit_by_session",
+    "checkpoints_by_commit",
+    "commits_by_repository",
+    "contexts_by_parent",
+    "forwards_by_session",
+    "observations_by_call",
+    "pipeline_events_by_key",
+    "pipeline_events_by_session",
+    "receipts_by_key",
+    "sessions_by_parent",
+    "statements_by_commit",
+    "statements_by_session",
+    "statements_of_commits",
+    "statements_of_links",
+    "ticks_by_session",
+    "tokens_by_session",
+    "turns_asked",
 ];
 
 fn is_allowed(sql: &str) -> bool {
@@ -228,6 +268,10 @@ fn list_others(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
         page(),
         CommitFilter::of_repository(repository_id(1), 20),
         CommitFilter {
+            repositories: vec![repository_id(1), repository_id(2)],
+            ..page()
+        },
+        CommitFilter {
             prefix: Some("ab".to_owned()),
             ..page()
         },
@@ -254,6 +298,10 @@ fn list_others(tx: &mut dyn Transaction) -> Result<(), LedgerError> {
         },
         CheckpointFilter {
             repositories: vec![repository_id(1)],
+            ..page()
+        },
+        CheckpointFilter {
+            repositories: vec![repository_id(1), repository_id(2)],
             ..page()
         },
         CheckpointFilter {
@@ -317,7 +365,8 @@ fn sqlite_finds_what_it_is_asked_for() {
         names.collect::<rusqlite::Result<_>>().unwrap()
     };
     let tables = names("type = 'table'");
-    let partial = names("type = 'index' AND sql LIKE '% WHERE %'");
+    let mut partial = names("type = 'index' AND sql LIKE '% WHERE %'");
+    partial.retain(|name| !GROWING.contains(&name.as_str()));
     let plan = |sql: String| {
         let mut explain = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let mut rows = explain.raw_query();
@@ -377,7 +426,9 @@ fn postgres_finds_what_it_is_asked_for() {
     drop(tenant_shelf(&server).open().unwrap());
     let mut planner = Planner::on(&server).unwrap();
     run_all(&|| tenant_shelf(&server));
-    let partial: BTreeSet<String> = planner.partial_indexes().unwrap().into_iter().collect();
+    let partial = planner.partial_indexes().unwrap().into_iter();
+    let partial = partial.filter(|name| !GROWING.contains(&name.as_str()));
+    let partial: BTreeSet<String> = partial.collect();
     let mut found = Vec::new();
     for sql in statements(StoreKind::Postgres) {
         let plan = planner
@@ -406,12 +457,14 @@ fn whole_scans(
     let is_limited = match kind {
         "Limit" => true,
         "Sort" | "Aggregate" | "Hash" | "Materialize" | "Bitmap Heap Scan" => false,
+        // What has no partner is passed over, too.
+        "Nested Loop" | "Hash Join" | "Merge Join" => is_limited && text("Join Type") == "Left",
         _ => is_limited,
     };
     let grows = table.is_some_and(|table| !SMALL.contains(&table) && !table.starts_with("pg_"));
     let condition = text("Index Cond");
-    let is_looked_up =
-        !condition.is_empty() && condition.split(" AND ").any(|c| !c.contains("tenant = "));
+    let narrows = |c: &str| !c.contains("tenant = ") && !c.contains("IS NOT NULL");
+    let is_looked_up = !condition.is_empty() && condition.split(" AND ").any(narrows);
     let is_whole = match kind {
         "Seq Scan" => true,
         "Index Scan" | "Index Only Scan" | "Bitmap Index Scan" => {
@@ -470,6 +523,9 @@ fn a_scan_of_a_table_that_grows_is_told_from_a_page_of_it() {
         scans(serde_json::json!({"Node Type": "Limit", "Plans": [filtered]})),
         1
     );
+    let joined = serde_json::json!({"Node Type": "Limit", "Plans": [
+        {"Node Type": "Nested Loop", "Join Type": "Semi", "Plans": [walk]}]});
+    assert_eq!(scans(joined), 1);
     let sorted = serde_json::json!({"Node Type": "Limit", "Plans": [{"Node Type": "Sort", "Plans": [walk]}]});
     assert_eq!(scans(sorted), 1);
     let mut found = walk;

@@ -1,8 +1,8 @@
 //! Sessions as they are listed, and their summaries.
 
 use postgres::Row;
-use siglum_domain::SessionId;
 use siglum_domain::observation::Tokens;
+use siglum_domain::{RepositoryId, SessionId};
 
 use super::columns::{Col, count, get, int, limit, opt, raw};
 use super::tx::{Tx, Value};
@@ -135,7 +135,33 @@ impl<'v> Conditions<'v> {
     }
 }
 
+/// With fewer sessions, all of a repository are looked at. One of them costs about what two others cost that are passed.
+const FEW: i64 = 3000;
+
+/// The condition that a session works in one of some repositories, whose ids are given twice, where few do.
+const IS_OF_FEW: &str = "s.id IN (SELECT r.session FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ANY(?) \
+     UNION ALL SELECT c.session FROM commits c WHERE c.tenant = $1 AND c.repository = ANY(?) AND c.session IS NOT NULL)";
+
+/// The same where many do, or where a session is known: it is asked of each session on the way. In other words the server
+/// would look at all of the repository first.
+const WORKS_THERE: &str = "coalesce((SELECT true FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ANY(?) AND r.session = s.id LIMIT 1), \
+     (SELECT true FROM commits c WHERE c.tenant = $1 AND c.repository = ANY(?) AND c.session = s.id LIMIT 1), false)";
+
 impl Tx<'_> {
+    /// Whether few sessions work in some repositories.
+    fn has_few(&mut self, repositories: &[Col<RepositoryId>]) -> Result<bool> {
+        for of in [
+            "session_repositories WHERE tenant = $1 AND repository = ANY($2)",
+            "commits WHERE tenant = $1 AND repository = ANY($2) AND session IS NOT NULL",
+        ] {
+            let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {of} LIMIT {FEW}) f");
+            if self.one(&sql, &[&repositories], |row| raw::<i64>(row, 0))? == FEW {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     pub(super) fn session_record(&mut self, id: SessionId) -> Result<Option<SessionRecord>> {
         let sql = format!("SELECT {SESSION} FROM sessions s WHERE s.tenant = $1 AND s.id = $2");
         self.row(&sql, &[&Col(id)], readable_session)
@@ -162,8 +188,10 @@ impl Tx<'_> {
         let mut of = Conditions::of_tenant("s");
         of.add_if("s.id = ?", id.as_ref().map(|v| v as _));
         if !repositories.is_empty() {
-            let works_there = "s.id IN (SELECT r.session FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ANY(?) \
-                 UNION ALL SELECT c.session FROM commits c WHERE c.tenant = $1 AND c.repository = ANY(?) AND c.session IS NOT NULL)";
+            let works_there = match id.is_none() && self.has_few(&repositories)? {
+                true => IS_OF_FEW,
+                false => WORKS_THERE,
+            };
             of.add(works_there, &[&repositories, &repositories]);
         }
         of.add_if("s.agent = ?", agent.as_ref().map(|v| v as _));

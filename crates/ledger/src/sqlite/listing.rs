@@ -1,8 +1,8 @@
 //! Sessions as they are listed.
 
-use rusqlite::Row;
-use siglum_domain::RepositoryId;
+use rusqlite::{OptionalExtension, Row};
 use siglum_domain::observation::Tokens;
+use siglum_domain::{RepositoryId, Timestamp};
 
 use super::columns::{Col, count, get, opt};
 use super::open::Tx;
@@ -109,6 +109,8 @@ fn summary_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Summary> {
 
 /// With fewer sessions, all of a repository are looked at.
 const FEW: i64 = 1000;
+/// Among so many of the newest sessions of all, those of a repository are looked for first.
+const NEWEST: i64 = 500;
 
 /// The condition that a session works in one of so many repositories, whose ids are given twice. With many sessions there,
 /// it is asked of each session on the way: the newest are found without a look at all of a repository.
@@ -148,8 +150,46 @@ impl Tx<'_> {
     }
 
     pub(super) fn listing(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
+        if let Some(found) = self.among_newest(filter)? {
+            return Ok(found);
+        }
+        let has_few = filter.id.is_none() && self.has_few(&filter.repositories)?;
+        self.listing_of(filter, has_few)
+    }
+
+    /// The newest sessions of some repositories, where they are among the newest of all: then neither all of a repository
+    /// nor all sessions are looked at.
+    fn among_newest(&mut self, filter: &SessionFilter) -> Result<Option<Vec<SessionListing>>> {
+        let is_page = filter.limit > 0 && filter.order == Order::LastActive;
+        let picks_few = filter.id.is_some()
+            || filter.conversation.is_some()
+            || filter.parent.is_some()
+            || filter.open
+            || !filter.links.is_empty();
+        if !is_page || picks_few || filter.repositories.is_empty() {
+            return Ok(None);
+        }
+        let floor = {
+            let sql = "SELECT last_at FROM sessions ORDER BY last_at DESC LIMIT 1 OFFSET ?1";
+            let mut query = self.db.prepare_cached(sql)?;
+            let floor = query.query_row([NEWEST], |row| get::<Timestamp>(row, 0));
+            floor.optional()?
+        };
+        let Some(floor) = floor else {
+            return self.listing_of(filter, false).map(Some);
+        };
+        let newest = SessionFilter {
+            since: Some(filter.since.map_or(floor, |since| since.max(floor))),
+            ..filter.clone()
+        };
+        let found = self.listing_of(&newest, false)?;
+        let is_all =
+            found.len() == filter.limit || filter.since.is_some_and(|since| since >= floor);
+        Ok(is_all.then_some(found))
+    }
+
+    fn listing_of(&mut self, filter: &SessionFilter, has_few: bool) -> Result<Vec<SessionListing>> {
         // Each condition is written out, so that each combination can use its index.
-        let has_few = self.has_few(&filter.repositories)?;
         let works_there = works_in_one_of(filter.repositories.len(), has_few);
         let mut conditions = vec!["1 = 1"];
         let mut values: Vec<Box<dyn rusqlite::ToSql>> = Vec::new();
@@ -260,7 +300,7 @@ impl Tx<'_> {
 #[cfg(test)]
 mod tests {
     use siglum_domain::intake::Place;
-    use siglum_domain::{AgentName, ConversationId, LedgerId, SessionId, Timestamp};
+    use siglum_domain::{AgentName, ConversationId, LedgerId, SessionId};
     use uuid::Uuid;
 
     use super::*;
