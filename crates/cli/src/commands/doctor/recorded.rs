@@ -5,7 +5,7 @@ use siglum_engine::World;
 use siglum_engine::driven::launch;
 use siglum_engine::identity::audit;
 use siglum_engine::views::doctor::{self, Declined, Waiting};
-use siglum_engine::views::verify::{self, Report};
+use siglum_engine::views::verify::{self, Look};
 use siglum_ledger::Ledger;
 
 use super::{Check, FIX};
@@ -41,8 +41,12 @@ fn all_checks(
     checks.extend(intents(&waiting));
     checks.extend(unfinished(&waiting));
     checks.extend(damaged(&doctor::damaged(ledger)?));
-    checks.push(stored(&verify::verify(world, ledger, None)?));
-    checks.push(chain(&audit::verify(ledger)?));
+    let look = verify::look(world, ledger)?;
+    checks.push(stored(&look));
+    // Otherwise there is too much of it to be gone through here.
+    if look.is_whole {
+        checks.push(chain(&audit::verify(ledger)?));
+    }
     Ok(checks)
 }
 
@@ -161,18 +165,33 @@ fn damaged(sessions: &[(SessionId, String)]) -> Option<Check> {
     )
 }
 
-/// What `siglum verify` says.
-fn stored(report: &Report) -> Check {
+/// What `siglum verify` says, or would say of a part.
+fn stored(look: &Look) -> Check {
+    let report = &look.report;
     let looked = format!(
         "{} of {}",
         ui::plural(report.counts.receipts, "receipt"),
         ui::plural(report.counts.sessions, "session")
     );
-    if report.is_sound() {
+    if report.is_sound() && look.is_whole {
         return Check::ok(
             "stored",
             format!("{looked} verified, and all files that they need"),
         );
+    }
+    if report.is_sound() {
+        let by_turns = match look.since {
+            Some(since) => format!("every session was sound since {}", ui::when(since)),
+            None => "not every session was looked at yet".to_owned(),
+        };
+        let at_once = match look.verified {
+            Some(at) => format!("everything was verified at {}", ui::when(at)),
+            None => "everything was never verified at once".to_owned(),
+        };
+        let text = format!("{looked} verified: a part, since there are many");
+        return Check::note("stored", text)
+            .details([by_turns, at_once])
+            .remedy("Run `siglum verify` to verify everything.");
     }
     let lines = report.problems.iter().take(SHOWN).map(|problem| {
         let session = problem.session.map(|s| format!("session {}: ", s.short()));

@@ -6,9 +6,11 @@
 
 mod around;
 mod log;
+mod look;
 mod report;
 mod sinks;
 
+pub use look::{Look, look, note_sound};
 pub use report::{Counts, Kind, Problem, Report};
 
 use siglum_domain::SessionId;
@@ -41,9 +43,7 @@ pub fn verify(
         }
         return Ok(report);
     }
-    for wrong in ledger.check()? {
-        report.damaged(None, "the file", wrong, RESTORE);
-    }
+    file(ledger, &mut report)?;
     let mut after = None;
     loop {
         let page = read(ledger, |tx| tx.stored_sessions(after, SESSIONS))?;
@@ -53,12 +53,25 @@ pub fn verify(
             one(world, ledger, stored, &mut versions, &mut report)?;
         }
     }
-    around::miscounted(ledger, &mut report)?;
-    around::strays(ledger, &mut report)?;
-    around::rotten(ledger, &mut report)?;
-    sinks::strangers(ledger, &mut report)?;
-    around::audit(ledger, &mut report)?;
+    tables(ledger, &mut report)?;
     Ok(report)
+}
+
+/// Verifies the pages of the store.
+fn file(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError> {
+    for wrong in ledger.check()? {
+        report.damaged(None, "the file", wrong, RESTORE);
+    }
+    Ok(())
+}
+
+/// Verifies what belongs to no session, or might.
+fn tables(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError> {
+    around::miscounted(ledger, report)?;
+    around::strays(ledger, report)?;
+    around::rotten(ledger, report)?;
+    sinks::strangers(ledger, report)?;
+    around::audit(ledger, report)
 }
 
 /// One look at a session.

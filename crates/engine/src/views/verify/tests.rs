@@ -69,6 +69,23 @@ fn what_was_not_touched_is_sound() {
 }
 
 #[test]
+fn a_look_with_enough_time_is_at_everything_and_finds_again_what_it_found() {
+    let (mut stage, sessions) = stage();
+    let found = stage.play(|world, ledger| super::look(world, ledger).unwrap());
+    assert!(found.is_whole && found.report.is_sound(), "{found:?}");
+    assert_eq!(found.report.counts.sessions, MANY as u64);
+    assert!(found.verified.is_some());
+    // What is found is found again.
+    let sql = "UPDATE observations SET key = 'other' WHERE session = ?1 AND sequence = 2";
+    damage(&stage, sql, sessions[MANY / 2]);
+    for _ in 0..2 {
+        let found = stage.play(|world, ledger| super::look(world, ledger).unwrap());
+        assert_eq!(found.report.counts.sessions, MANY as u64);
+        assert!(found.report.unsound.contains_key(&sessions[MANY / 2]));
+    }
+}
+
+#[test]
 fn each_changed_row_is_reported_with_its_place_and_hides_no_other() {
     use Kind::{Damaged, Missing};
     let flip = "CAST('{' || substr(CAST(payload AS TEXT), 2, 9) || 'X' || substr(CAST(payload AS TEXT), 12) AS BLOB)";
