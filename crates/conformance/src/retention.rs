@@ -15,7 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("silent sessions are found, longest silent first", idle),
     Check::new(
         "a session that something holds is not found as silent",
-        held,
+        sessions_in_use,
     ),
     Check::new("old telemetry goes, and newer telemetry stays", telemetry),
     Check::new("the audit goes on behind entries that are gone", audit),
@@ -146,7 +146,7 @@ const HOLDS: &[(&str, bool, Hold)] = &[
     }),
 ];
 
-fn held(shelf: &dyn Shelf) -> Outcome {
+fn sessions_in_use(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     desk.write(|tx| tx.put_projection(&projection("p")))?;
