@@ -343,8 +343,8 @@ fn shown() -> (Stage, SessionId, std::path::PathBuf) {
 fn a_directory_that_is_ahead_torn_or_lost_is_reported() {
     let (mut stage, session, dir) = shown();
     assert_eq!(kinds(&checked(&mut stage, None)), []);
-    let file = dir.join(format!("{session}.jsonl"));
-    let text = std::fs::read_to_string(&file).unwrap();
+    let projected = dir.join(format!("{session}.jsonl"));
+    let text = std::fs::read_to_string(&projected).unwrap();
     let first = text.lines().next().unwrap();
     for (content, kind) in [
         (format!("{text}torn"), None),
@@ -362,7 +362,7 @@ fn a_directory_that_is_ahead_torn_or_lost_is_reported() {
             Some(Kind::Damaged),
         ),
     ] {
-        std::fs::write(&file, &content).unwrap();
+        std::fs::write(&projected, &content).unwrap();
         let report = checked(&mut stage, None);
         let found: Vec<_> = report.problems.iter().map(|p| p.kind).collect();
         assert_eq!(
@@ -373,7 +373,7 @@ fn a_directory_that_is_ahead_torn_or_lost_is_reported() {
         );
         assert!(report.unsound.is_empty());
     }
-    std::fs::write(&file, &text).unwrap();
+    std::fs::write(&projected, &text).unwrap();
     std::fs::write(
         dir.join("ses_01920000000070008000000000999999.jsonl"),
         first,
