@@ -7,10 +7,13 @@
 //!
 //! A row that is gone has no sum. So each of these tables has a tally: how many rows it has, and what their sums add up to,
 //! kept in the transaction that writes them. [`crate::Integrity::miscounts`] tells tables that do not agree with theirs.
-//! The tallies begin anew when a store is migrated, from what is there.
+//! Both begin with what is there when a store is migrated that does not have them yet, and only then: an upgrade must not
+//! take what went bad before it for good.
 
 /// The tables whose rows have a sum, and the columns in it. What is left out changes with each look at a row, or is
 /// verified in another way: how far a log goes and is sealed, how far something was read, when it was used last.
+///
+/// A migration that adds a column to a table with sums, or changes one, sums the table's rows itself.
 pub(crate) const SUMMED: &[(&str, &[&str])] = &[
     ("repositories", &["id", "common_dir", "first_at"]),
     ("worktrees", &["repository", "path"]),

@@ -12,18 +12,23 @@ fn sum(columns: &[&str], before: &str) -> String {
     format!("md5(ROW({})::text)::uuid", list(columns, before))
 }
 
-/// SQL that has the rows of all tables summed and counted, after whatever migrations made of them.
+/// SQL that has the rows of all tables summed and counted. Those that never were begin with what is there, and the others
+/// keep their sums: what went bad before an upgrade shows after it.
 pub(super) fn install() -> String {
-    let mut sql = "DELETE FROM tallies; ".to_owned();
+    let mut sql = String::new();
     for (table, columns) in SUMMED {
         let (old, new) = (sum(columns, ""), sum(columns, "NEW."));
         let _ = write!(
             sql,
-            "ALTER TABLE {table} ADD COLUMN IF NOT EXISTS sum uuid; \
+            "DO $$ BEGIN \
+                 IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attname = 'sum') THEN \
+                     ALTER TABLE {table} ADD COLUMN sum uuid; \
+                     ALTER TABLE {table} DISABLE TRIGGER USER; \
+                     UPDATE {table} SET sum = {old}; \
+                     ALTER TABLE {table} ENABLE TRIGGER USER; \
+                 END IF; \
+             END $$; \
              DROP TRIGGER IF EXISTS {table}_summed ON {table}; \
-             ALTER TABLE {table} DISABLE TRIGGER USER; \
-             UPDATE {table} SET sum = {old} WHERE sum IS DISTINCT FROM {old}; \
-             ALTER TABLE {table} ENABLE TRIGGER USER; \
              CREATE OR REPLACE FUNCTION {table}_sum() RETURNS trigger LANGUAGE plpgsql AS $$ \
              BEGIN NEW.sum := {new}; RETURN NEW; END $$; \
              CREATE TRIGGER {table}_summed BEFORE INSERT OR UPDATE ON {table} \
@@ -56,13 +61,17 @@ BEGIN \
         ON CONFLICT (tenant, name, stripe) DO UPDATE SET rows = t.rows + excluded.rows, sum = t.sum + excluded.sum; \
 END $$; ";
 
-/// SQL that begins the tally of a table with what is there, and has it kept.
+/// SQL that begins the tally of a table that has none with what is there, and has it kept.
 fn tallied_by_triggers(table: &str) -> String {
     let ours = "current_setting('siglum.stripe', true) <> ''";
     let (sum, old, new) = (number("sum"), number("OLD.sum"), number("NEW.sum"));
     format!(
-        "INSERT INTO tallies (tenant, name, stripe, rows, sum) \
-         SELECT tenant, '{table}', 0, count(*), sum({sum}) FROM {table} GROUP BY tenant; \
+        "DO $$ BEGIN \
+             IF NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = '{table}'::regclass AND tgname = '{table}_more') THEN \
+                 INSERT INTO tallies (tenant, name, stripe, rows, sum) \
+                 SELECT tenant, '{table}', 0, count(*), sum({sum}) FROM {table} GROUP BY tenant; \
+             END IF; \
+         END $$; \
          CREATE OR REPLACE FUNCTION {table}_tally() RETURNS trigger LANGUAGE plpgsql AS $$ \
          BEGIN \
              IF TG_OP = 'INSERT' THEN PERFORM tally(NEW.tenant, '{table}', 1, {new}); \

@@ -105,7 +105,7 @@ pub(super) fn migrate(
     if from < WITH_USAGE_QUARTERS {
         usage::sum_up_all(&tx)?;
     }
-    sums::sum_all(&tx)?;
+    sums::begin(&tx, from)?;
     if let (0, Some((id, key))) = (from, new) {
         let put = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
         tx.execute(put, ("ledger", Col(id)))?;
@@ -118,18 +118,25 @@ pub(super) fn migrate(
     Ok(())
 }
 
+/// Makes an empty store of a schema, without sums.
+pub(super) fn play(db: &Connection, schema: u32) -> rusqlite::Result<()> {
+    let numbered = (1u32..).zip(MIGRATIONS);
+    for (_, sql) in numbered.filter(|(n, _)| *n <= schema) {
+        db.execute_batch(sql)?;
+    }
+    Ok(())
+}
+
 /// What a file holds that no ledger of its schema does, in words: a trigger or a view of somebody else's would act when it
 /// is written to.
 pub(super) fn strangers(db: &Connection) -> Result<Vec<String>, LedgerError> {
     let schema = schema_version(db)?;
     let own = Connection::open_in_memory()?;
-    for (_, sql) in (1u32..).zip(MIGRATIONS).filter(|(n, _)| *n <= schema) {
-        own.execute_batch(sql)?;
-    }
+    play(&own, schema)?;
     let is_current = schema == SCHEMA;
     if is_current {
         sums::sums_on(&own)?;
-        sums::sum_all(&own)?;
+        sums::begin(&own, 0)?;
     }
     let mut known = things(&own)?;
     let mut strangers = Vec::new();

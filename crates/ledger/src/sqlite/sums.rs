@@ -69,25 +69,43 @@ fn sum(values: &Context<'_>) -> Result<i64> {
 /// How the column of the sums is written in the SQL of a table.
 pub(super) const COLUMN: &str = ", sum INTEGER";
 
-/// Has the rows of all tables summed and counted, whatever was made of them: by migrations, or by whoever writes to the
-/// file itself.
+/// The first schema with tallies.
+const WITH_TALLIES: u32 = 17;
+
+/// Has the rows of all tables summed and counted, whatever was made of them by whoever writes to the file itself.
 ///
 /// # Errors
 /// Those of the store.
 pub fn sum_all(db: &Connection) -> Result<()> {
     for (table, columns) in SUMMED {
-        let known = "SELECT 1 FROM pragma_table_info(?1) WHERE name = 'sum'";
-        if !db.prepare(known)?.exists([table])? {
-            db.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN sum INTEGER"))?;
-        }
         db.execute(&set(table, columns, "true"), [])?;
     }
-    for table in tallied() {
-        let begin = format!(
-            "INSERT OR REPLACE INTO tallies (name, rows, sum) SELECT '{table}', count(*), all_sums(sum) FROM {table}"
-        );
-        db.execute(&begin, [])?;
+    tallied().try_for_each(|table| begin_tally(db, table))
+}
+
+/// Has the rows of tables summed and counted that never were: those that migrations made, and all of a store that is from
+/// before there were sums. The others keep theirs, so that what went bad before an upgrade shows after it.
+pub(super) fn begin(db: &Connection, from: u32) -> Result<()> {
+    let known = "SELECT 1 FROM pragma_table_info(?1) WHERE name = 'sum'";
+    for (table, columns) in SUMMED {
+        let is_new = !db.prepare(known)?.exists([table])?;
+        if is_new {
+            db.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN sum INTEGER"))?;
+            db.execute(&set(table, columns, "true"), [])?;
+        }
+        if is_tallied(table) && (is_new || from < WITH_TALLIES) {
+            begin_tally(db, table)?;
+        }
     }
+    Ok(())
+}
+
+/// Begins the tally of a table with what is there.
+fn begin_tally(db: &Connection, table: &str) -> Result<()> {
+    let begin = format!(
+        "INSERT OR REPLACE INTO tallies (name, rows, sum) SELECT '{table}', count(*), all_sums(sum) FROM {table}"
+    );
+    db.execute(&begin, [])?;
     Ok(())
 }
 

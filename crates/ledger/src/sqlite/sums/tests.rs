@@ -154,3 +154,20 @@ fn every_column_of_every_table_has_a_sum_or_a_reason_for_none() {
         assert_eq!(words(sql, table), known, "{table}");
     }
 }
+
+/// A migration that adds a column to a table with sums has to sum its rows: nothing else does.
+#[test]
+fn the_summed_columns_of_a_table_are_as_old_as_its_sums() {
+    let db = Connection::open_in_memory().unwrap();
+    super::super::migrate::play(&db, WITH_TALLIES).unwrap();
+    for (table, columns) in SUMMED {
+        let sql = "SELECT name FROM pragma_table_info(?1)";
+        let mut query = db.prepare(sql).unwrap();
+        let rows = query.query_map([table], |row| row.get(0)).unwrap();
+        let then: BTreeSet<String> = rows.collect::<Result<_>>().unwrap();
+        assert!(
+            then.is_empty() || columns.iter().all(|c| then.contains(*c)),
+            "{table}"
+        );
+    }
+}
