@@ -151,7 +151,7 @@ class Followed(unittest.TestCase):
         """The types of the events of a run, and the requests for them."""
         with played(*answers) as server:
             body: Any = {"messages": [{"role": "user", "content": "hi"}]}
-            found = [event["type"] for event in server.gateway().stream_run(body, session="chat")]
+            found = [str(event["type"]) for event in server.gateway().stream_run(body, session="chat")]
         return found, server.requests
 
     def test_a_run_is_resumed_where_it_was(self) -> None:

@@ -91,6 +91,21 @@ const ALLOWED: &[(&[&str], &str)] = &[
         &["SELECT repository, after FROM edits"],
         "doctor heals a file version that is damaged",
     ),
+    (
+        &["INSERT INTO repositories ("],
+        "what refers to it is looked at while a reference is broken, which none is",
+    ),
+    (
+        &["sp.scope::json"],
+        "what may leave is decided for all that waits at once, or for each: whichever is quicker",
+    ),
+    (
+        &[
+            "FROM deliveries d JOIN sessions s",
+            "ORDER BY d.session LIMIT",
+        ],
+        "a slice of all that was delivered, in the order of sessions",
+    ),
     // What decides is how much there is of something, which a plan without values does not know.
     (
         &["FROM sessions s", "s.agent = "],
@@ -143,6 +158,15 @@ const ALLOWED: &[(&[&str], &str)] = &[
         &["SELECT DISTINCT session FROM statements"],
         "cost by link is about all that have links",
     ),
+    (
+        &["FROM replica_aliases a JOIN sessions s", "a.native >= "],
+        "ids by their first digits are few, and the server takes them for many",
+    ),
+    (
+        &["session_repositories", "repository = ANY(", "LIMIT"],
+        "the clones of one repository are few, and the server takes them for many",
+    ),
+    (&["FROM pipelines WHERE ?1 = ?1"], "a page of all pipelines"),
     (
         &["FROM usages u WHERE"],
         "nobody asks for messages without a session, but for the first",

@@ -7,6 +7,8 @@ CREATE INDEX tokens_by_short_id ON tokens (tenant, right(replace(id::text, '-', 
 -- An agent's own ids, where nobody says which agent it is.
 CREATE INDEX aliases_by_native ON aliases (tenant, native);
 CREATE INDEX checkpoints_by_repository ON checkpoints (tenant, repository, at DESC, id DESC);
+-- What continues the context of a session.
+CREATE INDEX contexts_by_session ON contexts (tenant, session);
 CREATE INDEX declines_by_at ON declines (tenant, at DESC, position DESC);
 CREATE INDEX audit_by_at ON audit (tenant, at, number);
 CREATE INDEX audit_by_actor ON audit (tenant, actor, number);

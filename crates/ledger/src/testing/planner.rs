@@ -22,7 +22,7 @@ const FEW: &[(&str, u32)] = &[
     ("model", 3),
     ("outcome", 4),
     ("projection", 2),
-    ("repository", 20),
+    ("repository", 500),
 ];
 
 /// Columns that take certain words only.
@@ -117,8 +117,9 @@ fn value(table: &str, column: &str, ty: &str) -> String {
     let number = few.map_or("n".to_owned(), |(_, few)| format!("n % {few}"));
     match ty {
         "text" if column == "tenant" => format!("'{TENANT}'"),
-        "text" => format!("'{column} ' || {number}"),
-        "uuid" => format!("md5('{column} ' || {number})::uuid"),
+        // The same in all columns, so that rows that refer to others find them.
+        "text" => format!("'text ' || {number}"),
+        "uuid" => format!("md5(({number})::text)::uuid"),
         "bytea" => "decode(md5(n::text), 'hex')".to_owned(),
         "boolean" => "false".to_owned(),
         _ => number,

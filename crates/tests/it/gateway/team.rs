@@ -123,7 +123,7 @@ fn a_colleagues_commit_is_answered_and_still_is_when_the_gateway_is_away() {
     });
 }
 
-/// A laptop whose session, which has not ended, made a commit for issue 42, and a clone of the same repository.
+/// A laptop whose session made a commit for issue 42, and a clone of the same repository.
 fn questioned<'w>(
     (laptop, colleague): (&'w World, &'w World),
     gateway: &Gateway,
@@ -157,6 +157,12 @@ fn a_fresh_clone_answers_the_ten_questions() {
         let gateway = Gateway::start(store);
         let (laptop, colleague) = (World::new(), asking(store, &gateway, Scope::Launcher));
         let (repo, clone) = questioned((&laptop, &colleague), &gateway);
+        let mut busy = Agent::start(&repo, "two");
+        busy.prompt("Still at it.");
+        until("the gateway has a session that is open", || {
+            let open = gateway.launcher().get("/v1/sessions?state=open").is(200);
+            open["items"].as_array().unwrap().len() == 1
+        });
         let home = laptop.json(&repo.dir, &["why"]);
         let session = home["committer"]["session"].as_str().unwrap();
         let short = &session[session.len() - 8..];
@@ -198,7 +204,7 @@ fn a_fresh_clone_answers_the_ten_questions() {
             (
                 "what runs now",
                 &["session", "list", "--team", "--open"],
-                &[short, "open"],
+                &["claude-code", "open"],
             ),
             ("what changed last", &show, &["a.txt", PROMPT, session]),
         ];
