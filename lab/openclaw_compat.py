@@ -260,11 +260,11 @@ def restart(host, ledger):
     host.say(key, "[[scenario:say]] before")
     host.call("sessions.reset", key=key)
     host.say(key, "[[scenario:say]] after")
-    before = ledger.route(key)["route"]["current"]
+    before = ledger.route(key)["route"]["context_key"]
     host.stop()
     host.start()
     host.say(key, "[[scenario:say]] again")
-    show("the same context goes on", ledger.route(key)["route"]["current"] == before, before)
+    show("the same context goes on", ledger.route(key)["route"]["context_key"] == before, before)
     show("earlier entries that the turn is given", assembled(host, key)[-1][0] == 2, assembled(host, key)[-1][0])
 
 

@@ -47,15 +47,15 @@ export class Gateway extends Operations {
 
   /**
    * Sends messages to an agent, and gives the events of its run, to the last one, `finished`. `session` is the id of a
-   * session or a conversation, in place of `session_id` in the body. When the connection breaks, the stream goes on where
-   * it was; the messages are executed once.
+   * session or a conversation, in place of `conversation_id` in the body. When the connection breaks, the stream goes on
+   * where it was; the messages are executed once.
    */
   async *streamRun(
     body: SendMessages,
     { session, ...options }: CallOptions & { session?: string } = {},
   ): AsyncGenerator<RunEvent, void, undefined> {
     const path = session === undefined ? "/v1/messages" : `/v1/sessions/${encodeURIComponent(session)}/messages`;
-    const key = options.idempotencyKey ?? body.key ?? freshKey();
+    const key = options.idempotencyKey ?? body.turn_key ?? freshKey();
     const call = { method: "POST", path, query: { format: "events" }, body, slow: true, headers: { "idempotency-key": key } };
     yield* this.#run(`POST ${path}`, options, async (position) => {
       const resumed = position.session === undefined ? undefined : await this.#resumed(position.session, position, options);

@@ -19,16 +19,19 @@ pub(super) const CHECKS: &[Check] = &[
     Check::new("what was forgotten does not come back", returns),
     Check::new("receipts over forgotten payloads verify", receipts),
     Check::new("payloads are listed in order, all of them", payloads),
-    Check::new("a payload can be replaced or erased", replaced),
+    Check::new("a payload can be replaced or erased", replace_payload),
     Check::new("runs of lines are listed and replaced", lines),
     Check::new("file versions are told by session", objects),
-    Check::new("a file version is dropped from all edits", dropped),
+    Check::new("a file version is dropped from all edits", drop_objects),
     Check::new("texts beside the logs are replaced", notes),
     Check::new("every column that holds text is known", columns),
-    Check::new("telemetry that is kept can be looked through", kept),
+    Check::new(
+        "telemetry that is kept can be looked through",
+        pages_of_telemetry,
+    ),
 ];
 
-fn seen(event: &str, side: Side, version: u8) -> Observation {
+fn sighting(event: &str, side: Side, version: u8) -> Observation {
     Observation {
         source: Source::Hook,
         key: format!("{event}-{side:?}"),
@@ -270,7 +273,7 @@ fn payloads(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
-fn replaced(shelf: &dyn Shelf) -> Outcome {
+fn replace_payload(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     stock(&mut desk)?;
     let all = four(&mut desk)?;
@@ -332,10 +335,10 @@ fn objects(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     desk.write(|tx| {
-        append(tx, session_id(1), 1, None, &seen("t", Side::Before, 1))?;
-        append(tx, session_id(1), 2, None, &seen("t", Side::After, 3))?;
-        append(tx, session_id(2), 3, None, &seen("t", Side::Before, 4))?;
-        append(tx, session_id(2), 4, None, &seen("t", Side::After, 5))?;
+        append(tx, session_id(1), 1, None, &sighting("t", Side::Before, 1))?;
+        append(tx, session_id(1), 2, None, &sighting("t", Side::After, 3))?;
+        append(tx, session_id(2), 3, None, &sighting("t", Side::Before, 4))?;
+        append(tx, session_id(2), 4, None, &sighting("t", Side::After, 5))?;
         tx.put_edit(&edit("t", "a", 3))?;
         tx.put_edit(&EditRecord {
             session: session_id(2),
@@ -375,7 +378,7 @@ fn objects(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
-fn dropped(shelf: &dyn Shelf) -> Outcome {
+fn drop_objects(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
     let whole = EditRecord {
@@ -496,7 +499,7 @@ fn columns(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
-fn kept(shelf: &dyn Shelf) -> Outcome {
+fn pages_of_telemetry(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     let batch = |payload: &[u8]| TelemetryBatch {
         sequence: 0,

@@ -84,16 +84,13 @@ const fn field(
 
 /// All fields: name, type, where it comes from.
 pub const FIELDS: &[Field] = &[
-    field("session_id", Form::Text, "the conversation id", |e| {
+    field("conversation_id", Form::Text, "the conversation id", |e| {
         Some(e.conversation.as_str().into())
     }),
-    field(
-        "siglum_session",
-        Form::Text,
-        "the session: `ses_…`",
-        |e| Some(e.session.to_string().into()),
-    ),
-    field("turn_id", Form::Text, "the turn that runs", |e| {
+    field("session", Form::Text, "the session: `ses_…`", |e| {
+        Some(e.session.to_string().into())
+    }),
+    field("turn", Form::Text, "the turn that runs", |e| {
         Some(e.turn?.to_string().into())
     }),
     field("trace_id", Form::Text, "the trace of that turn", |e| {
@@ -211,11 +208,11 @@ mod tests {
 
     #[test]
     fn an_argument_that_is_declared_gets_its_field() {
-        let schema = json!({ "type": "object", "properties": { "session_id": { "type": "string" }, "text": {} } });
+        let schema = json!({ "type": "object", "properties": { "conversation_id": { "type": "string" }, "text": {} } });
         check(
             &schema,
             &json!({ "text": "hi" }),
-            &json!({ "text": "hi", "session_id": "S1" }),
+            &json!({ "text": "hi", "conversation_id": "S1" }),
         );
         let many = json!({ "properties": {
             "issue_number": { "type": ["null", "integer"] }, "pr_number": { "type": "integer" },
@@ -234,12 +231,12 @@ mod tests {
         for schema in [
             json!({ "type": "object", "additionalProperties": true }),
             json!({ "type": "object", "additionalProperties": { "type": "string" } }),
-            json!({ "patternProperties": { "session_id": {} } }),
-            json!({ "required": ["session_id"] }),
-            json!({ "properties": { "options": { "properties": { "session_id": {} } } } }),
-            json!({ "allOf": [{ "properties": { "session_id": {} } }] }),
-            json!({ "properties": { "session_id": false, "turn_id": { "type": "integer" } } }),
-            json!({ "properties": "session_id" }),
+            json!({ "patternProperties": { "conversation_id": {} } }),
+            json!({ "required": ["conversation_id"] }),
+            json!({ "properties": { "options": { "properties": { "conversation_id": {} } } } }),
+            json!({ "allOf": [{ "properties": { "conversation_id": {} } }] }),
+            json!({ "properties": { "conversation_id": false, "turn": { "type": "integer" } } }),
+            json!({ "properties": "conversation_id" }),
             json!({}),
             json!(true),
             Value::Null,
@@ -250,17 +247,17 @@ mod tests {
 
     #[test]
     fn what_is_in_the_payload_stays_there() {
-        let schema = json!({ "properties": { "session_id": { "type": "string" }, "inputs": { "type": "object" } } });
+        let schema = json!({ "properties": { "conversation_id": { "type": "string" }, "inputs": { "type": "object" } } });
         check(
             &schema,
-            &json!({ "inputs": { "session_id": "X" }, "session_id": "X" }),
-            &json!({ "inputs": { "session_id": "X" }, "session_id": "S1" }),
+            &json!({ "inputs": { "conversation_id": "X" }, "conversation_id": "X" }),
+            &json!({ "inputs": { "conversation_id": "X" }, "conversation_id": "S1" }),
         );
         let free = json!({ "properties": { "inputs": {} }, "additionalProperties": true });
         check(
             &free,
-            &json!({ "session_id": "X" }),
-            &json!({ "session_id": "X" }),
+            &json!({ "conversation_id": "X" }),
+            &json!({ "conversation_id": "X" }),
         );
     }
 
@@ -282,6 +279,6 @@ mod tests {
         let mut bound = Map::new();
         bind(&bare, &json!({ "properties": properties }), &mut bound);
         let names: std::collections::BTreeSet<_> = bound.keys().map(String::as_str).collect();
-        assert_eq!(names, ["agent", "session_id", "siglum_session"].into());
+        assert_eq!(names, ["agent", "conversation_id", "session"].into());
     }
 }

@@ -11,6 +11,8 @@ mod body;
 mod caller;
 mod connection;
 mod cors;
+#[cfg(test)]
+mod field_names;
 mod heartbeats;
 mod ledgers;
 mod limits;

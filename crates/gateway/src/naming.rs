@@ -1,7 +1,8 @@
 //! What the outside world calls the conversation of a request: one rule for all requests that name one.
 //!
 //! The body comes before the header, and the header before the baggage of the trace. Blank is absent. All that is named
-//! must keep to the grammar, also what loses: it is told as ignored.
+//! must keep to the grammar, also what loses: it is told as ignored. No name is invented where there is none (DESIGN §4):
+//! the agent contributes its own id.
 
 use axum::http::HeaderMap;
 use siglum_domain::ConversationId;
@@ -138,7 +139,7 @@ mod tests {
     fn check(baggage: &str, expected: Result<Option<&str>, &str>) {
         let mut headers = HeaderMap::new();
         headers.insert("baggage", baggage.parse().unwrap());
-        let name = Name::new(&headers, "session_id", Some("  "));
+        let name = Name::new(&headers, "conversation_id", Some("  "));
         let name = name.map(|name| name.named.map(|n| n.to_string()));
         let name = name.map_err(|problem| problem.field().unwrap_or_default().to_owned());
         let expected = expected

@@ -202,10 +202,10 @@ fn tag(arm: &Object) -> Option<(String, String)> {
     })
 }
 
-/// `tool_call` as `ToolCall`.
+/// `tool_call` as `ToolCall`, `not-started` as `NotStarted`.
 fn capitalized(tag: &str) -> String {
     let word = |word: &str| word[..1].to_uppercase() + &word[1..];
-    tag.split('_').map(word).collect()
+    tag.split(['_', '-']).map(word).collect()
 }
 
 /// Says of every response that it has the id of its request.

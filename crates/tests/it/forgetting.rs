@@ -14,7 +14,7 @@ use super::harness::{Agent, Ran, Repo, World, until};
 
 /// All bytes that Siglum keeps: every file of its home and of its directory in the repository, and what is compressed
 /// in there.
-fn kept(repo: &Repo<'_>) -> Vec<u8> {
+fn all_stored_bytes(repo: &Repo<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut open = vec![repo.world.siglum_home(), repo.dir.join(".git/siglum")];
     while let Some(path) = open.pop() {
@@ -73,7 +73,7 @@ pub(crate) fn unpacked(content: &[u8]) -> Vec<u8> {
     all
 }
 
-fn holds(bytes: &[u8], text: &str) -> bool {
+fn contains(bytes: &[u8], text: &str) -> bool {
     bytes
         .windows(text.len())
         .any(|w| w.eq_ignore_ascii_case(text.as_bytes()))
@@ -120,7 +120,7 @@ fn forget(repo: &Repo<'_>, args: &[&str]) -> Value {
     repo.world.json(&repo.dir, &args)
 }
 
-fn listed(repo: &Repo<'_>, native: &str) -> Value {
+fn listed_session(repo: &Repo<'_>, native: &str) -> Value {
     let list = repo.world.json(&repo.dir, &["session", "list"]);
     let sessions = list["sessions"].as_array().unwrap();
     let of = |s: &&Value| s["conversation_id"].as_str().unwrap().contains(native);
@@ -150,27 +150,27 @@ fn a_forgotten_session_is_gone_byte_by_byte_and_stays_gone() {
     two.write("b.txt", "another island\n");
     append_assistant_messages(&repo, &mut two, &["the other one stays"]);
     let before = repo.committer("HEAD");
-    assert!(holds(&kept(&repo), "zanzibar"));
+    assert!(contains(&all_stored_bytes(&repo), "zanzibar"));
 
     let shown = forget(&repo, &["one", "--dry-run"]);
     assert_eq!(
         (&shown["done"], &shown["sessions"][0]["versions"]),
         (&json!(false), &json!(1))
     );
-    assert!(holds(&kept(&repo), "zanzibar in a file"));
+    assert!(contains(&all_stored_bytes(&repo), "zanzibar in a file"));
     let unconfirmed = repo.siglum(&["forget", "one"]);
     assert_eq!(unconfirmed.code, Some(1), "{unconfirmed:?}");
-    assert!(holds(&kept(&repo), "zanzibar in a file"));
+    assert!(contains(&all_stored_bytes(&repo), "zanzibar in a file"));
 
     let done = forget(&repo, &["one", "--yes"]);
     assert_eq!(done["done"], true);
-    let bytes = kept(&repo);
-    assert!(!holds(&bytes, "zanzibar"), "some bytes are left");
-    assert!(holds(&bytes, "the other one stays") && holds(&bytes, "another island"));
+    let bytes = all_stored_bytes(&repo);
+    assert!(!contains(&bytes, "zanzibar"), "some bytes are left");
+    assert!(contains(&bytes, "the other one stays") && contains(&bytes, "another island"));
     assert_eq!(repo.committer("HEAD"), before);
     assert!(repo.siglum(&["why", "HEAD"]).ok().contains("forgotten"));
-    assert_eq!(listed(&repo, "one")["forgotten"]["what"], "whole");
-    assert_eq!(listed(&repo, "one")["title"], Value::Null);
+    assert_eq!(listed_session(&repo, "one")["forgotten"]["what"], "whole");
+    assert_eq!(listed_session(&repo, "one")["title"], Value::Null);
     receipts_verify(&repo);
 
     // The agent writes the file anew, so that it is read from its start.
@@ -181,9 +181,9 @@ fn a_forgotten_session_is_gone_byte_by_byte_and_stays_gone() {
     one.prompt("Now something else.");
     append_assistant_messages(&repo, &mut one, &["this is new"]);
     repo.siglum(&["import", "--yes"]);
-    let bytes = kept(&repo);
-    assert!(!holds(&bytes, "zanzibar"), "it came back");
-    assert!(holds(&bytes, "this is new"));
+    let bytes = all_stored_bytes(&repo);
+    assert!(!contains(&bytes, "zanzibar"), "it came back");
+    assert!(contains(&bytes, "this is new"));
     receipts_verify(&repo);
 }
 
@@ -233,27 +233,27 @@ fn a_forgotten_text_goes_and_what_stands_around_it_stays() {
         &mut one,
         &["I heard tangerine-77 and took note", "nothing here"],
     );
-    assert!(holds(&kept(&repo), "tangerine-77"));
+    assert!(contains(&all_stored_bytes(&repo), "tangerine-77"));
 
     let shown = forget(&repo, &["--pattern", r"tangerine-\d+", "--dry-run"]);
     assert!(shown["count"].as_u64().unwrap() >= 4, "{shown}");
     assert!(!shown.to_string().contains("tangerine"), "{shown}");
     forget(&repo, &["--pattern", r"tangerine-\d+", "--yes"]);
-    let bytes = kept(&repo);
-    assert!(!holds(&bytes, "tangerine"), "some bytes are left");
+    let bytes = all_stored_bytes(&repo);
+    assert!(!contains(&bytes, "tangerine"), "some bytes are left");
     for stays in [
         "The word is [redacted:forgotten], they say.",
         "took note",
         "nothing here",
         "an apple",
     ] {
-        assert!(holds(&bytes, stays), "{stays}");
+        assert!(contains(&bytes, stays), "{stays}");
     }
     assert_eq!(
         forget(&repo, &["--pattern", r"tangerine-\d+", "--dry-run"])["count"],
         0
     );
-    assert_eq!(listed(&repo, "one")["forgotten"]["what"], "parts");
+    assert_eq!(listed_session(&repo, "one")["forgotten"]["what"], "parts");
     receipts_verify(&repo);
 
     let transcript = one.transcript();
@@ -261,8 +261,8 @@ fn a_forgotten_text_goes_and_what_stands_around_it_stays() {
     fs::copy(&transcript, &copy).unwrap();
     fs::rename(&copy, &transcript).unwrap();
     append_assistant_messages(&repo, &mut one, &["this is new"]);
-    let bytes = kept(&repo);
-    assert!(!holds(&bytes, "tangerine") && holds(&bytes, "this is new"));
+    let bytes = all_stored_bytes(&repo);
+    assert!(!contains(&bytes, "tangerine") && contains(&bytes, "this is new"));
 }
 
 #[test]
@@ -293,8 +293,11 @@ fn a_text_comes_from_standard_input_with_all_its_signs() {
     writeln!(child.stdin.take().unwrap(), "{text}").unwrap();
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(!holds(&kept(&repo), "wo(rd"));
-    assert!(holds(&kept(&repo), "so [redacted:forgotten] it is"));
+    assert!(!contains(&all_stored_bytes(&repo), "wo(rd"));
+    assert!(contains(
+        &all_stored_bytes(&repo),
+        "so [redacted:forgotten] it is"
+    ));
     assert_eq!(repo.siglum(&["forget", "--text"]).code, Some(2));
     assert_eq!(
         repo.siglum(&["forget", "--pattern", "x*", "--yes"]).code,
@@ -323,9 +326,12 @@ fn a_delivery_that_waits_or_cannot_be_read_is_forgotten_too() {
     one.prompt("papaya");
     one.stop();
     forget(&repo, &["one", "--yes"]);
-    assert!(!holds(&kept(&repo), "papaya") && holds(&kept(&repo), "mango"));
+    assert!(
+        !contains(&all_stored_bytes(&repo), "papaya")
+            && contains(&all_stored_bytes(&repo), "mango")
+    );
     forget(&repo, &["--pattern", "mango", "--yes"]);
-    assert!(!holds(&kept(&repo), "mango"));
+    assert!(!contains(&all_stored_bytes(&repo), "mango"));
 }
 
 /// What an older version stored in the clear is found by today's rules, and erased.
@@ -343,7 +349,7 @@ fn doctor_finds_an_old_secret_without_telling_it() {
         store.execute(sql, [&token]).is_ok()
     });
     drop(store);
-    assert!(holds(&kept(&repo), &token));
+    assert!(contains(&all_stored_bytes(&repo), &token));
     let ran = repo.siglum(&["doctor", "--secrets", "--json"]);
     assert!(
         ran.code == Some(1) && !ran.stdout.contains(&token),
@@ -353,16 +359,16 @@ fn doctor_finds_an_old_secret_without_telling_it() {
     let found = answer["data"]["secrets"].as_array().unwrap();
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0]["rules"], json!(["github-token"]));
-    assert_eq!(found[0]["session"], listed(&repo, "one")["session"]);
+    assert_eq!(found[0]["session"], listed_session(&repo, "one")["session"]);
     let text = repo.siglum(&["doctor", "--secrets"]).stdout;
     assert!(
         text.contains("siglum forget --rule github-token") && !text.contains(&token),
         "{text}"
     );
     forget(&repo, &["--rule", "github-token", "--yes"]);
-    assert!(!holds(&kept(&repo), &token));
-    assert!(holds(
-        &kept(&repo),
+    assert!(!contains(&all_stored_bytes(&repo), &token));
+    assert!(contains(
+        &all_stored_bytes(&repo),
         "A word that goes: [redacted:github-token]."
     ));
     let ran = repo.siglum(&["doctor", "--secrets", "--json"]).stdout;
@@ -396,14 +402,14 @@ fn environments_leave_no_trace() {
     one.sh("GIT_EDITOR='echo x >' git commit -q --allow-empty; git checkout -q -b other; git rebase -q main");
     append_assistant_messages(&repo, &mut one, &["done"]);
     repo.siglum(&["why", "HEAD"]).ok();
-    let mut bytes = kept(&repo);
+    let mut bytes = all_stored_bytes(&repo);
     bytes.extend(
         repo.git(&["cat-file", "--batch-all-objects", "--batch"])
             .into_bytes(),
     );
     bytes.extend(repo.git(&["for-each-ref"]).into_bytes());
-    assert!(!holds(&bytes, named), "the secret is stored");
-    assert!(!holds(&bytes, unnamed), "the setting is stored");
+    assert!(!contains(&bytes, named), "the secret is stored");
+    assert!(!contains(&bytes, unnamed), "the setting is stored");
 
     // What a tool prints is kept, without the values under names of secrets.
     for dump in [
@@ -417,12 +423,12 @@ fn environments_leave_no_trace() {
         one.sh(dump);
     }
     one.stop();
-    let bytes = kept(&repo);
+    let bytes = all_stored_bytes(&repo);
     assert!(
-        !holds(&bytes, named),
+        !contains(&bytes, named),
         "a dump of the environment is stored in the clear"
     );
-    assert!(holds(&bytes, unnamed));
+    assert!(contains(&bytes, unnamed));
 }
 
 /// What people choose in git is redacted like everything else; git itself keeps it.
@@ -445,8 +451,14 @@ fn what_git_says_of_a_commit_is_stored_without_secrets() {
         repo.siglum(&["why", commit]).ok();
     }
     assert!(repo.git(&["log"]).contains(&token));
-    assert!(!holds(&kept(&repo), &token), "the token is stored");
-    assert!(holds(&kept(&repo), "Use [redacted:github-token] here"));
+    assert!(
+        !contains(&all_stored_bytes(&repo), &token),
+        "the token is stored"
+    );
+    assert!(contains(
+        &all_stored_bytes(&repo),
+        "Use [redacted:github-token] here"
+    ));
 }
 
 /// Not only what was said: names, paths, subjects, links and whatever else somebody chose.
@@ -518,7 +530,7 @@ fn a_forgotten_text_goes_from_telemetry_without_a_session() {
     drop(store);
     forget(&repo, &["--pattern", "durian", "--yes"]);
     assert_eq!(world.count("SELECT count(*) FROM unassigned"), 0);
-    assert!(!holds(&kept(&repo), "durian"));
+    assert!(!contains(&all_stored_bytes(&repo), "durian"));
 }
 
 #[test]
@@ -548,10 +560,10 @@ fn a_session_that_was_silent_for_long_goes_by_age_and_its_commit_keeps_its_answe
     Ran::from(starts.output().unwrap()).ok();
     until("the worker has left", || world.processes().is_empty());
     repo.siglum(&["worker", "--once"]).ok();
-    assert!(holds(&kept(&repo), "the-quarterly-word"));
+    assert!(contains(&all_stored_bytes(&repo), "the-quarterly-word"));
     repo.siglum(&["config", "set", "keep_sessions", "30d"]).ok();
     repo.siglum(&["worker", "--once"]).ok();
-    assert!(!holds(&kept(&repo), "the-quarterly-word"));
+    assert!(!contains(&all_stored_bytes(&repo), "the-quarterly-word"));
     assert_eq!(old()["sessions"], json!([]));
     let why = world.json(&repo.dir, &["why"]);
     assert_eq!(why["committer"]["verdict"], "certain", "{why}");

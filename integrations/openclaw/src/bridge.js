@@ -130,7 +130,7 @@ export class Bridge {
       if (error instanceof Refused && error.status === 404) return undefined;
       throw error;
     }
-    const context = told.contexts.find((one) => one.context_key === told.route.current);
+    const context = told.contexts.find((one) => one.context_key === told.route.context_key);
     if (context === undefined) return undefined;
     const { session_id: sessionId, lifecycle } = context.aliases ?? {};
     return {
@@ -175,7 +175,7 @@ export class Bridge {
     const context = known?.context ?? (await this.keysOf(run, admission.activeMessagePosition));
     const positions = { first: admission.activeMessagePosition, last: terminal.activeMessagePosition };
     const turn = {
-      ...context.keys, advancement_key: advancementKey, positions,
+      ...context.keys, turn_key: advancementKey, positions,
       messages: allToLedger(params.messages), heartbeat: params.isHeartbeat === true,
     };
     const told = await this.handOver(run, context, turn);
@@ -208,9 +208,9 @@ export class Bridge {
 
   async afterTurn(context, turn) {
     try {
-      const { advancement_key, heartbeat } = turn;
+      const { turn_key, heartbeat } = turn;
       await this.client.post("/v1/contexts/after-turn", {
-        ...context.keys, advancement_key, heartbeat, outcome: "done",
+        ...context.keys, turn_key, heartbeat, outcome: "done",
       });
     } catch (error) {
       this.log.warn(`siglum: the end of a run was not noted: ${error.message}`);
@@ -227,7 +227,7 @@ export class Bridge {
       const positions = { first: turn[0].position, last: turn.at(-1).position };
       try {
         await this.client.post("/v1/contexts/backfill", {
-          ...context.keys, advancement_key: `backfill:${run.sessionId}:${turn[0].entryId}`, positions, messages,
+          ...context.keys, turn_key: `backfill:${run.sessionId}:${turn[0].entryId}`, positions, messages,
         });
         handed += turn.length;
       } catch (error) {

@@ -112,7 +112,7 @@ async function noteCompaction(bridge, begin, params, result) {
   const digest = createHash("sha256").update(`${result.firstKeptEntryId}\n${result.summary}`).digest("hex");
   await bridge.client.post("/v1/contexts/compact", {
     ...context.keys,
-    advancement_key: `compact:${run.sessionId}:${digest.slice(0, 32)}`,
+    turn_key: `compact:${run.sessionId}:${digest.slice(0, 32)}`,
     summary: result.summary,
     trigger: params.compactionTarget === "threshold" ? "manual" : "overflow",
     keep: Math.min(allToLedger(kept.map((entry) => entry.message)).length, 10_000),

@@ -78,7 +78,7 @@ export class PlayedLedger {
     if (!this.routes.has(route_key)) this.refuse(404, "not-found");
     const contexts = [...this.contexts.values()].filter((c) => c.route === route_key);
     return {
-      route: { current: this.routes.get(route_key) },
+      route: { context_key: this.routes.get(route_key) },
       contexts: contexts.map((c) => ({ context_key: c.key, cause: c.cause, aliases: c.aliases })),
     };
   }
@@ -113,7 +113,7 @@ export class PlayedLedger {
 
   on_commit(body) {
     const context = this.context(body);
-    if (context.turns.has(body.advancement_key)) return { outcome: "duplicate" };
+    if (context.turns.has(body.turn_key)) return { outcome: "duplicate" };
     if (body.positions.first > context.next) {
       this.note(context, body.positions.first - 1);
       return { outcome: "behind", expected: context.next };
@@ -133,8 +133,8 @@ export class PlayedLedger {
     return this.store(context, body);
   }
 
-  store(context, { advancement_key, messages, positions, heartbeat }) {
-    context.turns.set(advancement_key, { positions, heartbeat: heartbeat === true });
+  store(context, { turn_key, messages, positions, heartbeat }) {
+    context.turns.set(turn_key, { positions, heartbeat: heartbeat === true });
     context.messages.push(...messages.map((said) => ({ said, position: positions.first })));
     return { outcome: "committed" };
   }

@@ -67,9 +67,9 @@ class Gateway(Operations):
         traceparent: str | None = None,
     ) -> Iterator[models.RunEvent]:
         """Sends messages to an agent, and returns the events of its run, to the last one, `finished`. `session` is the id
-        of a session or a conversation, in place of `session_id` in the body. When the connection breaks, the stream goes
-        on where it was; the messages are executed once."""
-        key = idempotency_key or body.get("key") or fresh_key()
+        of a session or a conversation, in place of `conversation_id` in the body. When the connection breaks, the stream
+        goes on where it was; the messages are executed once."""
+        key = idempotency_key or body.get("turn_key") or fresh_key()
         path = f"/v1/sessions/{quoted(session)}/messages" if session else "/v1/messages"
         headers = {"idempotency-key": key, "traceparent": traceparent}
         position, patience = _Position(), Patience(self._patience)

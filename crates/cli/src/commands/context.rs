@@ -52,8 +52,8 @@ fn failed(error: ContextError) -> CommandError {
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct RouteJson {
     route_key: String,
-    /// The context that its ordinary runs see.
-    current: Option<String>,
+    /// Key of the context that its ordinary runs see; absent if all its runs were isolated.
+    context_key: Option<String>,
     agent: String,
     created_at: String,
     seen_at: String,
@@ -76,7 +76,7 @@ impl From<&RouteRecord> for RouteJson {
     fn from(route: &RouteRecord) -> Self {
         Self {
             route_key: route.key.to_string(),
-            current: route.current.as_ref().map(ToString::to_string),
+            context_key: route.current.as_ref().map(ToString::to_string),
             agent: route.agent.to_string(),
             created_at: route.created_at.to_string(),
             seen_at: route.seen_at.to_string(),

@@ -84,8 +84,8 @@ pub fn find(
                 by: wanted.by.clone(),
             },
         )?,
-        Which::Session(session) => known(ledger, *session, &wanted.agent)?,
-        Which::Unnamed => unnamed(here, ledger, wanted)?,
+        Which::Session(session) => existing_session(ledger, *session, &wanted.agent)?,
+        Which::Unnamed => create_unnamed(here, ledger, wanted)?,
     };
     let session = record.id;
     let by = (wanted.by.as_str(), "api");
@@ -98,7 +98,7 @@ pub fn find(
     })
 }
 
-fn known(
+fn existing_session(
     ledger: &mut dyn Ledger,
     session: SessionId,
     agent: &AgentName,
@@ -117,7 +117,7 @@ fn known(
 }
 
 /// A session that is called by its own id as long as nobody outside hears of it.
-fn unnamed(
+fn create_unnamed(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     wanted: &Wanted,
@@ -154,31 +154,35 @@ fn is_named(tx: &mut dyn Transaction, record: &SessionRecord) -> Result<bool, Le
     Ok(record.conversation != own || !tx.aliases(record.id)?.is_empty())
 }
 
-/// What an agent has itself of a session that it is to go on with.
+/// The agent's own session that a run can resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
-    /// It never ran.
+pub enum NativeSession {
+    /// There is none: the agent never ran.
     Nothing,
-    /// What is committed, in the session that it calls so, up to the run of this turn.
+    /// It has what is committed, up to the run of this turn.
     Committed(NativeId, TurnId),
-    /// More than is committed: the store refused what was said there last, or nobody knows how that ended.
+    /// It has more than is committed: the store refused what was said there last, or nobody knows how that ended.
     Diverged,
 }
 
-/// What the agent has of a session. Whoever holds the session's lease asks.
+/// The native session that a run of this session can resume. Only the holder of the lease may rely on it: another driver
+/// could commit in between.
 ///
 /// # Errors
 /// Those of the ledger.
-pub fn kept(ledger: &mut dyn Ledger, session: SessionId) -> Result<Kept, LedgerError> {
+pub fn native_session(
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+) -> Result<NativeSession, LedgerError> {
     let runs = read(ledger, |tx| tx.runs_of(session, LOOK_BACK))?;
     let newest = runs.into_iter().find(|run| run.native.is_some());
     let Some((native, turn, end)) = newest.and_then(|run| Some((run.native?, run.turn, run.end)))
     else {
-        return Ok(Kept::Nothing);
+        return Ok(NativeSession::Nothing);
     };
     Ok(match end {
-        Some(end) if end.committed => Kept::Committed(native, turn),
-        _ => Kept::Diverged,
+        Some(end) if end.committed => NativeSession::Committed(native, turn),
+        _ => NativeSession::Diverged,
     })
 }
 
@@ -187,7 +191,7 @@ pub fn kept(ledger: &mut dyn Ledger, session: SessionId) -> Result<Kept, LedgerE
 ///
 /// # Errors
 /// Those of the ledger; nothing was written then.
-pub fn launched(
+pub fn record_launch(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     session: SessionId,
@@ -207,7 +211,7 @@ pub fn launched(
 ///
 /// # Errors
 /// Those of the ledger.
-pub fn bound(
+pub fn bind_process(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     session: SessionId,
@@ -223,7 +227,7 @@ pub fn bound(
 ///
 /// # Errors
 /// Those of the ledger, and [`TurnError::Invalid`] where the agent runs a session there that is another one here.
-pub fn named(
+pub fn record_native_id(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     session: SessionId,
@@ -252,7 +256,7 @@ pub fn named(
     match other {
         None => Ok(named),
         Some(known) => Err(TurnError::Invalid {
-            field: "session_id",
+            field: "native_id",
             rule: format!("the native id `{native}` belongs to another session: {known}"),
         }),
     }
@@ -338,7 +342,7 @@ pub fn open(
 ///
 /// # Errors
 /// Those of the ledger.
-pub fn note(ledger: &mut dyn Ledger, run: &RunRecord) -> Result<(), LedgerError> {
+pub fn record_run(ledger: &mut dyn Ledger, run: &RunRecord) -> Result<(), LedgerError> {
     write(ledger, Durability::Process, |tx| tx.put_run(run))
 }
 
@@ -423,7 +427,7 @@ pub fn lose_interactions(
 ///
 /// # Errors
 /// Those of the ledger.
-pub fn unfinished(
+pub fn unfinished_runs(
     ledger: &mut dyn Ledger,
     session: SessionId,
 ) -> Result<Vec<RunRecord>, LedgerError> {
@@ -432,19 +436,19 @@ pub fn unfinished(
 }
 
 /// What is stored of a run that is committed: its session, who asked for it, and what was said in it.
-pub type Past = (SessionRecord, Option<RunRecord>, Vec<Entry>);
+pub type CommittedRun = (SessionRecord, Option<RunRecord>, Vec<Entry>);
 
 /// What is stored of the run of one of these turns, whose entries are within `first ..= last`.
 ///
 /// # Errors
 /// [`TurnError::NoSession`], and those of the ledger.
-pub fn past(
+pub fn committed_run(
     ledger: &mut dyn Ledger,
     session: SessionId,
     turns: &[TurnId],
     first: u64,
     last: u64,
-) -> Result<Past, TurnError> {
+) -> Result<CommittedRun, TurnError> {
     let found = read(ledger, |tx| {
         let Some(record) = tx.session(session)? else {
             return Ok(None);

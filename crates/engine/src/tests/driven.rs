@@ -39,7 +39,9 @@ fn start(stage: &mut Stage, session: SessionId, digest: &str) {
         program: "x".to_owned(),
         worktree: None,
     };
-    stage.play(|here, ledger| run::launched(here, ledger, session, &launch, "somebody").unwrap());
+    stage.play(|here, ledger| {
+        run::record_launch(here, ledger, session, &launch, "somebody").unwrap()
+    });
 }
 
 fn end(stage: &mut Stage, session: SessionId) {
@@ -183,7 +185,7 @@ fn a_conversation_that_nobody_named_is_called_what_its_agent_calls_it() {
     assert_eq!(unnamed.conversation, None);
     let session = unnamed.session;
     let name = |stage: &mut Stage, id: &str| {
-        stage.play(|here, ledger| run::named(here, ledger, session, &native(id)))
+        stage.play(|here, ledger| run::record_native_id(here, ledger, session, &native(id)))
     };
     assert_eq!(name(&mut stage, "n1").unwrap().as_str(), "n1");
     assert_eq!(name(&mut stage, "n2").unwrap().as_str(), "n1", "for good");
@@ -198,7 +200,8 @@ fn a_conversation_that_nobody_named_is_called_what_its_agent_calls_it() {
         (session, Some(conversation("n1")))
     );
     let other = find_run_session(&mut stage, &Which::Unnamed).session;
-    let taken = stage.play(|here, ledger| run::named(here, ledger, other, &native("n1")));
+    let taken =
+        stage.play(|here, ledger| run::record_native_id(here, ledger, other, &native("n1")));
     assert!(taken.is_err(), "another session has it");
 }
 

@@ -59,7 +59,7 @@ async fn send(app: &App, tenant: &Tenant, parcel: &Parcel) -> Result<(), Undeliv
             .await
         }
         Target::Command => command(app, tenant, parcel).await,
-        Target::Session(route) => {
+        Target::Route(route) => {
             let (route, policy, parcel) = (route.clone(), app.policy().clone(), parcel.clone());
             let sent = app.ledgers().write(tenant, move |here, ledger| {
                 heartbeat::to_session(here, ledger, &policy, &route, &parcel)

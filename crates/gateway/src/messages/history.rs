@@ -153,7 +153,7 @@ pub(crate) fn plain(talk: &[Talk]) -> Vec<PastMessage> {
         });
         PastMessage {
             id: talk.id.clone(),
-            turn_id: talk.turn.map(|t| t.to_string()),
+            turn: talk.turn.map(|t| t.to_string()),
             role: talk.role,
             content: texts.collect::<Vec<_>>().join("\n\n"),
             at: talk.at.clone(),
@@ -168,7 +168,7 @@ pub(crate) fn ui_messages(talk: &[Talk]) -> Vec<Value> {
         let parts: Vec<Value> = talk.parts.iter().map(ui_part).collect();
         json!({
             "id": talk.id, "role": talk.role, "parts": parts,
-            "metadata": { "turn_id": talk.turn.map(|t| t.to_string()), "at": talk.at },
+            "metadata": { "turn": talk.turn.map(|t| t.to_string()), "at": talk.at },
         })
     };
     talk.iter().map(ui_message).collect()

@@ -291,11 +291,11 @@ mod tests {
     #[test]
     fn data_comes_before_the_messages_and_stays_what_it_is() {
         let messages = json!([{ "role": "user", "content": "go" }]);
-        let inputs = json!({ "session_id": "X" });
+        let inputs = json!({ "conversation_id": "X" });
         let texts = prompt_texts(&messages, &inputs).unwrap();
         assert_eq!(
             texts[0].1,
-            "Data that the messages speak of, as JSON:\n{\"session_id\":\"X\"}"
+            "Data that the messages speak of, as JSON:\n{\"conversation_id\":\"X\"}"
         );
         assert_eq!((texts.len(), texts[1].1.as_str()), (2, "go"));
         assert_eq!(prompt_texts(&messages, &json!({})).unwrap().len(), 1);

@@ -140,7 +140,7 @@ impl UiStream {
         let run = RunIds::from(started);
         chunks.push(json!({
             "type": "start",
-            "messageId": run.turn_id,
+            "messageId": run.turn,
             "messageMetadata": { "run": run, "ignored": self.ignored },
         }));
         chunks.push(json!({ "type": "start-step" }));
@@ -384,7 +384,7 @@ mod tests {
         );
         let first = &stream(&events)[0];
         assert_eq!(first["messageId"], turn().to_string());
-        assert_eq!(first["messageMetadata"]["run"]["session_id"], "S1");
+        assert_eq!(first["messageMetadata"]["run"]["conversation_id"], "S1");
     }
 
     #[test]

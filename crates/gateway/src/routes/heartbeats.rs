@@ -70,7 +70,7 @@ pub(crate) struct HeartbeatList {
 
 /// Ticks of a heartbeat, with their outcomes.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct TickList {
+pub(crate) struct HeartbeatTickList {
     /// Newest first.
     #[schema(value_type = Vec<HeartbeatTick>)]
     items: Vec<TickJson>,
@@ -187,13 +187,13 @@ pub(crate) async fn remove(
             pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The ticks", body = TickList), Problems))]
+    responses((status = 200, description = "The ticks", body = HeartbeatTickList), Problems))]
 pub(crate) async fn ticks(
     State(app): State<App>,
     Launcher(caller): Launcher,
     path: Path,
     mut query: Query,
-) -> Result<Json<TickList>, Problem> {
+) -> Result<Json<HeartbeatTickList>, Problem> {
     let name = name(&path)?;
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let before: Option<Timestamp> = query.cursor()?;
@@ -203,7 +203,7 @@ pub(crate) async fn ticks(
     });
     let found = found.await??;
     let next = found.last().filter(|_| found.len() == limit);
-    Ok(Json(TickList {
+    Ok(Json(HeartbeatTickList {
         next: next.map(|tick| tick.due.to_string()),
         items: found.iter().map(TickJson::from).collect(),
     }))

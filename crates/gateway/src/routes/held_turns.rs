@@ -1,4 +1,5 @@
-//! Turns of which nobody knows whether their calls were executed: listed, and decided.
+//! Turns of which nobody knows whether their calls were executed: listed, and decided. The gateway does not guess, because
+//! a call that is run twice can do harm, and so can one that is taken for done (DESIGN §6).
 
 use axum::Json;
 use axum::extract::State;
@@ -59,11 +60,11 @@ pub(crate) async fn list(
 /// Decide what becomes of the turn that holds a session; a turn that needs no decision is settled
 ///
 /// The turn must be the one that is open. Nothing is executed again.
-#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/decide", tag = "turns", operation_id = "decideTurn",
+#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{turn_key}/decide", tag = "turns", operation_id = "decideTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("turn_key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
     request_body = DecideTurn,
     responses((status = 200, description = "The turn is settled", body = DecidedTurn), Problems))]
@@ -75,7 +76,7 @@ pub(crate) async fn decide(
 ) -> Result<Json<DecidedTurn>, Problem> {
     let (session, key) = (
         session_id(&app, &caller, &path)?,
-        turn_key(path.text("key")?)?,
+        turn_key(path.text("turn_key")?)?,
     );
     let (decision, by) = (Decision::from(ask.decision), caller.by());
     let settled = app.ledgers().write(&caller.tenant, move |here, ledger| {

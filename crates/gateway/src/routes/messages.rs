@@ -144,7 +144,12 @@ impl UnresolvedRequest {
             Some(Address::Conversation(name)) => Some(name.clone()),
             _ => None,
         };
-        let name = Name::behind(path, headers, "session_id", new.session_id.as_deref())?;
+        let name = Name::behind(
+            path,
+            headers,
+            "conversation_id",
+            new.conversation_id.as_deref(),
+        )?;
         let model = new.parameters.as_ref().and_then(|p| p.model.as_deref());
         let agent = new.agent.clone();
         let ask = Ask {
@@ -303,10 +308,10 @@ fn limits(requested: wire::RunLimits) -> Result<RunLimits, Problem> {
 /// What the turn is called: by the body, a header, or by nobody, so that it is called by an id.
 fn key(headers: &HeaderMap, new: &SendMessages) -> Result<TurnKey, Problem> {
     let header = one(headers, KEY)?;
-    let (field, text) = match (&new.key, header) {
-        (Some(key), _) => ("key", key.clone()),
+    let (field, text) = match (&new.turn_key, header) {
+        (Some(key), _) => ("turn_key", key.clone()),
         (None, Some(key)) => (KEY, key),
-        (None, None) => ("key", TurnId::mint(&clock::Ids).to_string()),
+        (None, None) => ("turn_key", TurnId::mint(&clock::Ids).to_string()),
     };
     TurnKey::new(text).map_err(|_| Problem::invalid(field, KEY_RULE))
 }

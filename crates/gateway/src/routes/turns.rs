@@ -148,7 +148,7 @@ impl Write {
         request: &TurnEvents,
     ) -> Result<Self, Problem> {
         let session = session_id(app, caller, path)?;
-        let (key, now) = (turn_key(path.text("key")?)?, clock::now());
+        let (key, now) = (turn_key(path.text("turn_key")?)?, clock::now());
         let mut events = observed(&request.events, now)?;
         let traced = traced.0.map(|parent| Event::traced(&key, parent));
         events.extend(traced.map(|event| event.observed(now)));
@@ -167,11 +167,11 @@ impl Write {
 /// Commit a turn with its appended events and these; repeating it returns the same receipt
 ///
 /// In one transaction, the turn is added to the log, sealed, and queued for every projection.
-#[utoipa::path(put, path = "/v1/sessions/{session}/turns/{key}", tag = "turns", operation_id = "commitTurn",
+#[utoipa::path(put, path = "/v1/sessions/{session}/turns/{turn_key}", tag = "turns", operation_id = "commitTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("key" = String, Path, description = "Turn key, chosen by the driver; the same on each retry", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("turn_key" = String, Path, description = "Turn key, chosen by the driver; the same on each retry", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
         InTrace,
     ),
     request_body = TurnEvents,
@@ -206,11 +206,11 @@ pub(crate) async fn commit(
 }
 
 /// Get the receipt of a committed turn
-#[utoipa::path(get, path = "/v1/sessions/{session}/turns/{key}", tag = "turns", operation_id = "getTurnReceipt",
+#[utoipa::path(get, path = "/v1/sessions/{session}/turns/{turn_key}", tag = "turns", operation_id = "getTurnReceipt",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("turn_key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
     responses((status = 200, description = "The receipt of the turn", body = Receipt), Problems))]
 pub(crate) async fn receipt(
@@ -220,7 +220,7 @@ pub(crate) async fn receipt(
 ) -> Result<Json<Receipt>, Problem> {
     let (session, key) = (
         session_id(&app, &caller, &path)?,
-        turn_key(path.text("key")?)?,
+        turn_key(path.text("turn_key")?)?,
     );
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         turn::receipt(ledger, session, &key)
@@ -231,11 +231,11 @@ pub(crate) async fn receipt(
 }
 
 /// Open a turn, or continue the open turn of this key
-#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/open", tag = "turns", operation_id = "openTurn",
+#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{turn_key}/open", tag = "turns", operation_id = "openTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("turn_key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
         InTrace,
     ),
     request_body = TurnEvents,
@@ -271,11 +271,11 @@ pub(crate) async fn open(
 }
 
 /// Append events to the open turn, visible to its driver only
-#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/append", tag = "turns", operation_id = "appendToTurn",
+#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{turn_key}/append", tag = "turns", operation_id = "appendToTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("turn_key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
         InTrace,
     ),
     request_body = TurnEvents,
@@ -296,11 +296,11 @@ pub(crate) async fn append(
 }
 
 /// Abort the open turn and discard its events
-#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{key}/abort", tag = "turns", operation_id = "abortTurn",
+#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{turn_key}/abort", tag = "turns", operation_id = "abortTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
-        ("key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
+        ("turn_key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
     request_body = HeldLease,
     responses((status = 200, description = "The turn is aborted", body = Acknowledgement), Problems))]
@@ -312,7 +312,7 @@ pub(crate) async fn abort(
 ) -> Result<Json<Acknowledgement>, Problem> {
     let (session, key) = (
         session_id(&app, &caller, &path)?,
-        turn_key(path.text("key")?)?,
+        turn_key(path.text("turn_key")?)?,
     );
     let epoch = held.epoch;
     let dropped = app.ledgers().write(&caller.tenant, move |_, ledger| {

@@ -28,7 +28,7 @@ pub(super) async fn committed_run(
 ) -> Result<Running, Problem> {
     let (turns, first, last) = (receipt.turns.clone(), receipt.first, receipt.last);
     let found = app.ledgers().read(&ask.tenant, move |_, ledger| {
-        run::past(ledger, session, &turns, first, last)
+        run::committed_run(ledger, session, &turns, first, last)
     });
     let (record, run, entries) = found.await??;
     Ok(running(ask, &record, run, receipt, &entries))

@@ -515,7 +515,7 @@ impl Drive {
             .app
             .ledgers()
             .write(&self.ask.tenant, move |_, ledger| {
-                run::note(ledger, &record)
+                run::record_run(ledger, &record)
             });
         if !matches!(noted.await, Ok(Ok(()))) {
             tracing::warn!("cannot record the end of a run");

@@ -364,7 +364,7 @@ impl Mirror {
                 return Ok::<_, TurnError>(None);
             };
             let (first, last) = (receipt.first, receipt.last);
-            run::past(ledger, session, &receipt.turns, first, last).map(Some)
+            run::committed_run(ledger, session, &receipt.turns, first, last).map(Some)
         });
         if let Ok(Ok(Some((_, Some(run), entries)))) = found.await
             && run.end.is_some()

@@ -157,14 +157,14 @@ pub(super) fn lose(
     now: Timestamp,
 ) -> Result<(), LedgerError> {
     run::lose_interactions(ledger, session, now)?;
-    for left in run::unfinished(ledger, session)? {
+    for left in run::unfinished_runs(ledger, session)? {
         let end = Some(RunEnd {
             at: now,
             status: "failed".to_owned(),
             error: Some(Redactor::shared().redact(GATEWAY_DIED)),
             committed: false,
         });
-        run::note(ledger, &RunRecord { end, ..left })?;
+        run::record_run(ledger, &RunRecord { end, ..left })?;
     }
     Ok(())
 }

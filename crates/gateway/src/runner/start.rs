@@ -7,7 +7,7 @@ use siglum_domain::observation::Observation;
 use siglum_domain::trace::{SpanId, TraceId, TraceParent};
 use siglum_domain::{NativeId, SessionId, Tenant, TurnId};
 use siglum_engine::driven::active_run;
-use siglum_engine::driven::run::{self, Kept, RunRequest, RunSession, Wanted, Which};
+use siglum_engine::driven::run::{self, NativeSession, RunRequest, RunSession, Wanted, Which};
 use siglum_engine::driven::turn::{self, Event, Hold, Holder, Leased, Opened, TurnError};
 use siglum_ledger::{Launch, LaunchEnd, RunRecord};
 use siglum_platform::clock::Ids;
@@ -233,15 +233,15 @@ impl Beginning {
         }
         let session = self.session();
         let kept = self.app.ledgers().read(&self.ask.tenant, move |_, ledger| {
-            run::kept(ledger, session)
+            run::native_session(ledger, session)
         });
         match kept.await?? {
-            Kept::Nothing => Ok(()),
-            Kept::Committed(native, turn) => {
+            NativeSession::Nothing => Ok(()),
+            NativeSession::Committed(native, turn) => {
                 (self.native, self.newest) = (Some(native), Some(turn));
                 Ok(())
             }
-            Kept::Diverged => self.begin_anew().await,
+            NativeSession::Diverged => self.begin_anew().await,
         }
     }
 
@@ -347,7 +347,7 @@ impl Beginning {
             .app
             .ledgers()
             .write(&self.ask.tenant, move |here, ledger| {
-                run::launched(here, ledger, session, &launch, &by)
+                run::record_launch(here, ledger, session, &launch, &by)
             });
         let stored = |error: &dyn std::fmt::Display| AgentError::new("store", error.to_string());
         launched
@@ -377,7 +377,7 @@ impl Beginning {
                 .app
                 .ledgers()
                 .write(&self.ask.tenant, move |here, ledger| {
-                    run::bound(here, ledger, session, &process)
+                    run::bind_process(here, ledger, session, &process)
                 });
             bound
                 .await
@@ -402,7 +402,7 @@ impl Beginning {
             .app
             .ledgers()
             .write(&self.ask.tenant, move |here, ledger| {
-                run::named(here, ledger, session, &id)
+                run::record_native_id(here, ledger, session, &id)
             });
         let conversation = named.await??;
         let keys = match self.keys.clone() {
@@ -522,7 +522,7 @@ impl Beginning {
             .write(&self.ask.tenant, move |_, ledger| {
                 match row.as_ref().filter(|_| is_shared) {
                     Some(row) => active_run::begin(ledger, &driver, &record, row),
-                    None => run::note(ledger, &record).map(|()| record.clone()),
+                    None => run::record_run(ledger, &record).map(|()| record.clone()),
                 }
             });
         Ok(noted.await??)

@@ -28,7 +28,7 @@ impl Drive {
         if !self.app.ledgers().is_shared() {
             return;
         }
-        let (first, events) = self.running.log.behind(self.stored);
+        let (first, events) = self.running.log.events_after(self.stored);
         let events = without_secrets(whole(&events, self.scribe.growing()));
         let Some(row) = row(&self.record, first, &events) else {
             return;
@@ -52,7 +52,7 @@ impl Drive {
         if !self.app.ledgers().is_shared() {
             return None;
         }
-        let (first, events) = self.running.log.behind(self.stored);
+        let (first, events) = self.running.log.events_after(self.stored);
         if !is_kept {
             let end = Finished {
                 text: String::new(),

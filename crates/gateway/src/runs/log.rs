@@ -30,13 +30,13 @@ pub(crate) enum Next {
 /// The events of one run. One side writes, all others follow.
 #[derive(Debug)]
 pub(crate) struct Log {
-    kept: Mutex<Kept>,
+    buffer: Mutex<Buffer>,
     /// The number of the last event, and whether more will come.
     grown: watch::Sender<(u64, bool)>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Buffer {
     events: VecDeque<Arc<RunEvent>>,
     /// How many are kept no more.
     cut: u64,
@@ -48,47 +48,48 @@ impl Log {
     pub(crate) fn new() -> Arc<Self> {
         let (grown, _) = watch::channel((0, true));
         Arc::new(Self {
-            kept: Mutex::default(),
+            buffer: Mutex::default(),
             grown,
         })
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn buffer(&self) -> MutexGuard<'_, Buffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds an event. Behind [`RunEvent::Finished`] there is none.
     pub(crate) fn push(&self, event: RunEvent) {
         let more = !matches!(event, RunEvent::Finished(_));
-        let mut kept = self.kept();
-        kept.bytes += size(&event);
-        kept.events.push_back(Arc::new(event));
-        while kept.events.len() > EVENTS_MOST || (kept.bytes > BYTES_MOST && kept.events.len() > 2)
+        let mut buffer = self.buffer();
+        buffer.bytes += size(&event);
+        buffer.events.push_back(Arc::new(event));
+        while buffer.events.len() > EVENTS_MOST
+            || (buffer.bytes > BYTES_MOST && buffer.events.len() > 2)
         {
             // The first one says which run it is, so that it stays.
-            let Some(gone) = kept.events.remove(1) else {
+            let Some(gone) = buffer.events.remove(1) else {
                 break;
             };
-            kept.bytes -= size(&gone);
-            kept.cut += 1;
+            buffer.bytes -= size(&gone);
+            buffer.cut += 1;
         }
-        let last = kept.cut + kept.events.len() as u64;
-        drop(kept);
+        let last = buffer.cut + buffer.events.len() as u64;
+        drop(buffer);
         self.grown.send_replace((last, more));
     }
 
     /// The events that are kept behind this number, from 1, with the number of the first of them.
-    pub(crate) fn behind(&self, after: u64) -> (u64, Vec<Arc<RunEvent>>) {
-        let kept = self.kept();
-        let after = after.max(kept.cut + 1);
-        let place = usize::try_from(after - kept.cut).unwrap_or(usize::MAX);
-        let events = kept.events.iter().skip(place).cloned();
+    pub(crate) fn events_after(&self, after: u64) -> (u64, Vec<Arc<RunEvent>>) {
+        let buffer = self.buffer();
+        let after = after.max(buffer.cut + 1);
+        let place = usize::try_from(after - buffer.cut).unwrap_or(usize::MAX);
+        let events = buffer.events.iter().skip(place).cloned();
         (after + 1, events.collect())
     }
 
     /// The number of the last event that is kept no more; 0: all are kept.
     pub(crate) fn cut(&self) -> u64 {
-        match self.kept().cut {
+        match self.buffer().cut {
             0 => 0,
             cut => cut + 1,
         }
@@ -96,10 +97,10 @@ impl Log {
 
     /// Of a run of another gateway: the events up to this number, but the first one, are kept nowhere any more.
     pub(crate) fn skip(&self, last: u64) {
-        let mut kept = self.kept();
-        kept.events.truncate(1);
-        kept.bytes = kept.events.front().map_or(0, |event| size(event));
-        kept.cut = last.saturating_sub(1);
+        let mut buffer = self.buffer();
+        buffer.events.truncate(1);
+        buffer.bytes = buffer.events.front().map_or(0, |event| size(event));
+        buffer.cut = last.saturating_sub(1);
     }
 
     /// Of a run of another gateway: nothing more is told here, though the run may go on.
@@ -114,7 +115,7 @@ impl Log {
 
     /// Follows the events behind this number.
     pub(crate) fn follow(self: &Arc<Self>, after: u64) -> Events {
-        self.kept().readers += 1;
+        self.buffer().readers += 1;
         Events {
             log: Arc::clone(self),
             grown: self.grown.subscribe(),
@@ -123,22 +124,22 @@ impl Log {
     }
 
     pub(crate) fn readers(&self) -> usize {
-        self.kept().readers
+        self.buffer().readers
     }
 
     fn next(&self, after: u64) -> Option<Next> {
-        let kept = self.kept();
+        let buffer = self.buffer();
         if after == 0 {
-            let event = Arc::clone(kept.events.front()?);
+            let event = Arc::clone(buffer.events.front()?);
             return Some(Next::Event(Numbered { number: 1, event }));
         }
         // The first one stays, and those that are kept no more come behind it.
-        let first = kept.cut + 1;
+        let first = buffer.cut + 1;
         if after < first {
             return Some(Next::Cut(first - after));
         }
-        let place = usize::try_from(after - kept.cut).ok()?;
-        let event = Arc::clone(kept.events.get(place)?);
+        let place = usize::try_from(after - buffer.cut).ok()?;
+        let event = Arc::clone(buffer.events.get(place)?);
         let number = after + 1;
         Some(Next::Event(Numbered { number, event }))
     }
@@ -185,7 +186,7 @@ impl Events {
 
 impl Drop for Events {
     fn drop(&mut self) {
-        self.log.kept().readers -= 1;
+        self.log.buffer().readers -= 1;
         // Whoever waits for the last one to leave looks again.
         self.log.grown.send_modify(|_| {});
     }
@@ -245,15 +246,15 @@ mod tests {
             .iter()
             .for_each(|delta| log.push(text(delta)));
         let counted = |(first, events): (u64, Vec<Arc<RunEvent>>)| (first, events.len());
-        assert_eq!(counted(log.behind(1)), (2, 2));
-        assert_eq!(counted(log.behind(3)), (4, 0));
+        assert_eq!(counted(log.events_after(1)), (2, 2));
+        assert_eq!(counted(log.events_after(3)), (4, 0));
         // As one that begins to follow a run of another gateway late.
         let late = Log::new();
         late.push(text("a"));
         late.skip(7);
         late.push(text("h"));
         assert_eq!((late.cut(), log.cut()), (7, 0));
-        assert_eq!(counted(late.behind(1)), (8, 1));
+        assert_eq!(counted(late.events_after(1)), (8, 1));
         late.close();
         let seen = all(late.follow(0)).await;
         assert_eq!(seen[1], Next::Cut(6));

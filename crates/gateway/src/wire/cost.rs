@@ -48,7 +48,7 @@ struct CostRow {
     /// Time of its last message.
     #[schema(format = DateTime)]
     last_at: String,
-    used: CostUsage,
+    usage: CostUsage,
 }
 
 /// Usage.
@@ -83,7 +83,7 @@ impl CostReport {
                 session: row.key.session.map(|s| s.to_string()),
                 title: row.title.clone(),
                 last_at: row.last_at.to_string(),
-                used: (&row.sum).into(),
+                usage: (&row.sum).into(),
             }
         };
         Self {

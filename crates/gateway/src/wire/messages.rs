@@ -126,7 +126,7 @@ pub(crate) struct SendMessages {
     /// else of the conversation, unless `resume` is set. If blank or absent, it is taken from the header
     /// `siglum-conversation-id`, else from the baggage member `session.id`, else from the agent's native id.
     #[schema(pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$")]
-    pub(crate) session_id: Option<String>,
+    pub(crate) conversation_id: Option<String>,
     /// The agent; optional if the session exists and has one.
     #[schema(value_type = Option<String>, pattern = r"^[a-z0-9-]{1,64}$")]
     pub(crate) agent: Option<AgentName>,
@@ -158,7 +158,7 @@ pub(crate) struct SendMessages {
     pub(crate) cwd: Option<String>,
     /// Turn key: a repeated request with the same key runs only once. The header `idempotency-key` sets it, too.
     #[schema(pattern = r"^[A-Za-z0-9._:-]{1,200}$")]
-    pub(crate) key: Option<String>,
+    pub(crate) turn_key: Option<String>,
     /// Chat id of the AI SDK; ignored, like `trigger` and `messageId`.
     #[serde(rename = "id")]
     pub(crate) _id: Option<String>,
@@ -195,7 +195,7 @@ pub(crate) struct PastMessage {
     /// Its id: of an answer that of its turn.
     pub(crate) id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) turn_id: Option<String>,
+    pub(crate) turn: Option<String>,
     /// Who said it.
     pub(crate) role: Role,
     /// What, without the calls of tools.

@@ -13,7 +13,7 @@ use crate::runs::{self, Choice, Finished, NameSource, Started, Status, Usage};
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RunIds {
     /// Conversation id.
-    pub(crate) session_id: String,
+    pub(crate) conversation_id: String,
     /// Where the conversation id came from.
     named_by: NameSource,
     /// The session.
@@ -22,7 +22,7 @@ pub(crate) struct RunIds {
     #[serde(skip_serializing_if = "Option::is_none")]
     native_id: Option<String>,
     /// The turn.
-    pub(crate) turn_id: String,
+    pub(crate) turn: String,
     /// The trace of the turn.
     pub(crate) trace_id: String,
     /// Route key: where answers are delivered.
@@ -43,11 +43,11 @@ impl From<&Started> for RunIds {
     fn from(started: &Started) -> Self {
         let keys = started.keys.as_ref();
         Self {
-            session_id: started.conversation.to_string(),
+            conversation_id: started.conversation.to_string(),
             named_by: started.named_by,
             session: started.session.to_string(),
             native_id: started.native.as_ref().map(ToString::to_string),
-            turn_id: started.turn.to_string(),
+            turn: started.turn.to_string(),
             trace_id: started.trace.to_string(),
             route_key: keys.map(|keys| keys.route.to_string()),
             context_key: keys.map(|keys| keys.context.to_string()),
@@ -336,7 +336,7 @@ pub(crate) struct CancelledRun {
 pub(crate) struct Interaction {
     id: String,
     session: String,
-    turn_id: String,
+    turn: String,
     /// `permission`.
     kind: String,
     /// What the agent asks for.
@@ -375,7 +375,7 @@ impl From<&InteractionRecord> for Interaction {
         Self {
             id: record.id.to_string(),
             session: record.session.to_string(),
-            turn_id: record.turn.to_string(),
+            turn: record.turn.to_string(),
             kind: record.kind.clone(),
             title: record.title.as_str().to_owned(),
             call: record.call.clone(),

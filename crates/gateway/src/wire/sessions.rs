@@ -200,7 +200,7 @@ pub(crate) struct CreatedSession {
 /// How a session ended.
 // Arms without fields have braces: without them serde takes any field there.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(tag = "outcome", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "outcome", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum EndSession {
     /// It completed.
     Completed {},

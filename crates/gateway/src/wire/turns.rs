@@ -527,6 +527,6 @@ impl LogEntryList {
 
 /// Takes the key of a turn, out of a path.
 pub(crate) fn turn_key(text: &str) -> Result<String, Problem> {
-    let key = TurnKey::new(text).map_err(|e| Problem::invalid("key", e.rule))?;
+    let key = TurnKey::new(text).map_err(|e| Problem::invalid("turn_key", e.rule))?;
     Ok(key.to_string())
 }

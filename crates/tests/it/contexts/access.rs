@@ -18,7 +18,7 @@ fn a_sessions_token_acts_for_its_own_context_alone() {
         let post = |call: &str, body: &Value| session.post(&format!("/v1/contexts/{call}"), body);
         post("commit", &with(&own, turn("a"))).is(200);
         let more = json!({
-            "budget": 1, "advancement_key": "x", "summary": "s", "outcome": "done", "place": 0,
+            "budget": 1, "turn_key": "x", "summary": "s", "outcome": "done", "index": 0,
             "messages": [{ "type": "user", "text": "x" }], "message": { "type": "user", "text": "x" },
             "positions": { "first": 1, "last": 2 },
         });

@@ -23,10 +23,10 @@ fn the_commands_tell_what_routes_hold_and_why() {
         let shown = json(&["context", "show", "agent:main:main"]);
         assert_eq!(shown["contexts"][0]["cause"], "idle");
         assert_eq!(
-            shown["route"]["current"],
+            shown["route"]["context_key"],
             shown["contexts"][0]["context_key"]
         );
-        let current = shown["route"]["current"].as_str().unwrap();
+        let current = shown["route"]["context_key"].as_str().unwrap();
         let session = shown["contexts"][0]["session"].as_str().unwrap();
         for of in [current, session] {
             let explained = json(&["context", "explain", of]);

@@ -34,7 +34,7 @@ fn another_content_under_the_same_key_is_a_conflict_and_is_noted() {
         let keys = host.resolve("r", json!({}));
         host.commit_turns(&keys, &["a"]);
         let mut other = turn("b");
-        other["advancement_key"] = json!("a");
+        other["turn_key"] = json!("a");
         let refused = host.post("commit", &with(&keys, other));
         let problem = refused.problem(409, "conflict");
         assert_eq!(problem["fate"], "not-committed");
@@ -110,7 +110,7 @@ fn a_broken_off_turn_is_not_committed_and_the_next_one_names_it() {
         let keys = host.resolve("r", json!({}));
         host.commit_turns(&keys, &["a"]);
         let message = json!({
-            "advancement_key": "broken", "place": 0,
+            "turn_key": "broken", "index": 0,
             "message": { "type": "user", "text": "ask broken" },
         });
         host.post("ingest", &with(&keys, message)).is(200);
@@ -124,7 +124,7 @@ fn a_broken_off_turn_is_not_committed_and_the_next_one_names_it() {
         let recovered = host.get("explanation", &keys)["recovered"].clone();
         assert_eq!(
             recovered,
-            json!([{ "advancement_key": "again", "recovers": "broken" }])
+            json!([{ "turn_key": "again", "recovers": "broken" }])
         );
     });
 }
@@ -138,13 +138,12 @@ fn an_overflow_in_the_middle_of_a_turn_is_met_there() {
         host.commit_turns(&keys, &["a", "b"]);
         let ingest = |place: usize| {
             let message = json!({
-                "advancement_key": "t", "place": place, "message": turn("t")["messages"][place],
+                "turn_key": "t", "index": place, "message": turn("t")["messages"][place],
             });
             host.post("ingest", &with(&keys, message)).is(200);
         };
         ingest(0);
-        let compact =
-            json!({ "advancement_key": "c", "summary": "a and b", "trigger": "overflow" });
+        let compact = json!({ "turn_key": "c", "summary": "a and b", "trigger": "overflow" });
         let done = host.post("compact", &with(&keys, compact)).is(200);
         assert_eq!(done["outcome"], "committed", "{done}");
         let inside = json!({ "budget": 1000, "during": "tool-loop" });
@@ -277,7 +276,7 @@ fn a_missing_or_malformed_selector_is_refused_and_writes_nothing() {
             "accept-gap",
         ] {
             let more = json!({
-                "budget": 1, "advancement_key": "x", "summary": "s", "outcome": "done",
+                "budget": 1, "turn_key": "x", "summary": "s", "outcome": "done",
                 "messages": [{ "type": "user", "text": "x" }],
             });
             let more = super::taken(call, &more);
@@ -290,7 +289,7 @@ fn a_missing_or_malformed_selector_is_refused_and_writes_nothing() {
             let refused = host.post(call, &missing);
             assert_eq!(refused.status, 400, "{call}: {}", refused.text);
         }
-        let never = json!({ "advancement_key": "never-said", "outcome": "done" });
+        let never = json!({ "turn_key": "never-said", "outcome": "done" });
         let refused = host.post("after-turn", &with(&keys, never));
         refused.problem(409, "no-turn");
         assert_eq!(rows(), before);
@@ -322,7 +321,7 @@ fn how_a_route_fares_does_not_depend_on_who_wrote_last() {
         host.commit_turns(&tick, &["alert"]);
         let other = host.resolve("agent:main:main", json!({}));
         host.commit_turns(&other, &["somebody"]);
-        let ran = json!({ "advancement_key": "alert", "outcome": "delivered", "heartbeat": true });
+        let ran = json!({ "turn_key": "alert", "outcome": "delivered", "heartbeat": true });
         host.post("after-turn", &with(&tick, ran)).is(200);
         let shown = host.client.get("/v1/route?route_key=alerts").is(200);
         let last = &shown["route"]["last"];

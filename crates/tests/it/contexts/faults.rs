@@ -51,7 +51,7 @@ fn a_run_that_was_resolved_before_a_kill_is_given_the_same() {
             .post("/v1/contexts/resolve", &ask)
             .is(200);
         assert_eq!(again["context_key"], first["context_key"]);
-        assert_eq!(again["was"], "asked");
+        assert_eq!(again["resolution"], "repeated");
         let shown = gateway.launcher().get("/v1/route?route_key=h").is(200);
         assert_eq!(shown["route"]["runs"], 1);
     });

@@ -57,7 +57,7 @@ pub(super) fn turn(name: &str) -> Value {
         { "type": "user", "text": format!("ask {name}") },
         { "type": "assistant", "text": format!("say {name}") },
     ]);
-    json!({ "advancement_key": name, "messages": messages })
+    json!({ "turn_key": name, "messages": messages })
 }
 
 /// The texts of such turns.
@@ -158,7 +158,7 @@ impl Host {
                 let seq = |anchor: &str| call[anchor]["rawSeq"].as_u64().unwrap();
                 let positions = json!({ "first": seq("admission") + 1, "last": seq("terminal") });
                 let turn = json!({
-                    "advancement_key": call["advancementKey"], "positions": positions,
+                    "turn_key": call["advancementKey"], "positions": positions,
                     "messages": messages(&call["messages"]), "heartbeat": call["isHeartbeat"],
                 });
                 let done = self.commit(&keys, turn);
@@ -166,7 +166,7 @@ impl Host {
             }
             "compact" => {
                 let compact = json!({
-                    "advancement_key": format!("compact-{id}"),
+                    "turn_key": format!("compact-{id}"),
                     "summary": call["summary"], "trigger": call["target"],
                 });
                 self.post("compact", &with(&keys, compact)).is(200);

@@ -19,7 +19,7 @@ fn turn(client: &Client, session: &str, key: &str, model: &str, output: u64) {
 
 fn outputs(costs: &Value) -> Vec<(Option<&str>, u64)> {
     let rows = costs["rows"].as_array().unwrap().iter();
-    let row = |row: &'_ Value| row["used"]["tokens"]["output"].as_u64().unwrap();
+    let row = |row: &'_ Value| row["usage"]["tokens"]["output"].as_u64().unwrap();
     rows.map(|r| (r["key"].as_str(), row(r))).collect()
 }
 
@@ -42,7 +42,7 @@ fn usage_is_summed_up_as_the_command_does() {
         });
         let issues = get("?by=issue");
         assert_eq!(outputs(&issues), [(Some("1"), 110), (Some("2"), 1)]);
-        let used = &issues["rows"][0]["used"];
+        let used = &issues["rows"][0]["usage"];
         // 2,000 × $1 and 110 × $5, for a million.
         assert_eq!(used["cost"]["usd"], "0.002550000");
         assert_eq!(used["cost"]["complete"], true);

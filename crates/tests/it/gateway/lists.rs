@@ -85,7 +85,7 @@ fn sessions_are_listed_by_name_time_and_parent() {
         let first = resolve(json!({ "route_key": "r", "agent": "openclaw", "run": "1" }));
         let keys = json!({ "route_key": "r", "context_key": first["context_key"] });
         let mut turn = keys.clone();
-        turn["advancement_key"] = json!("t1");
+        turn["turn_key"] = json!("t1");
         turn["messages"] = json!([
             { "type": "user", "text": "x" },
             { "type": "assistant", "text": "y" },

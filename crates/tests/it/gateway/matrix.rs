@@ -128,7 +128,7 @@ impl There {
             .replace("{pipeline}", &or(PIPELINE, "a-pipeline-of-nobody"))
             .replace("{heartbeat}", &or(HEARTBEAT, "a-heartbeat-of-nobody"))
             .replace("{interaction}", &or(NO_INTERACTION, NO_INTERACTION))
-            .replace("{key}", &or("t1", "t9"));
+            .replace("{turn_key}", &or("t1", "t9"));
         assert!(
             !path.contains('{'),
             "say here what stands in the path of {}",
@@ -165,17 +165,16 @@ impl There {
                 "route_key": "stolen", "agent": "openclaw", "run": "r9" } })),
             "bootstrapContext" | "maintainContext" => self.in_context(&json!({})),
             "assembleContext" => self.in_context(&json!({ "budget": 1_000 })),
-            "ingestContextMessage" => self
-                .in_context(&json!({ "advancement_key": "t9", "place": 0, "message": turn()[0] })),
+            "ingestContextMessage" => {
+                self.in_context(&json!({ "turn_key": "t9", "index": 0, "message": turn()[0] }))
+            }
             "commitContextTurn" => {
-                self.in_context(&json!({ "advancement_key": "t9", "messages": turn() }))
+                self.in_context(&json!({ "turn_key": "t9", "messages": turn() }))
             }
             "backfillContext" => self.in_context(&json!({
-                "advancement_key": "t9", "messages": turn(), "positions": { "first": 1, "last": 2 } })),
+                "turn_key": "t9", "messages": turn(), "positions": { "first": 1, "last": 2 } })),
             "recordAfterTurn" => self.in_context(&json!({ "outcome": "done" })),
-            "compactContext" => {
-                self.in_context(&json!({ "advancement_key": "t9", "summary": "stolen" }))
-            }
+            "compactContext" => self.in_context(&json!({ "turn_key": "t9", "summary": "stolen" })),
             "endSubagent" => self.in_context(&json!({ "outcome": "done" })),
             "acceptContextGap" => self.in_context(&json!({ "until": 3 })),
             _ => return None,

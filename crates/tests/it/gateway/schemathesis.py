@@ -47,7 +47,7 @@ def says_twice(body):
 
 def says_nothing(case):
     """A turn without events: a commit takes it if some were appended before, which the document cannot say."""
-    is_commit = case.method.upper() == "PUT" and case.path.endswith("/turns/{key}")
+    is_commit = case.method.upper() == "PUT" and case.path.endswith("/turns/{turn_key}")
     return is_commit and not case.body.get("events")
 
 

@@ -45,7 +45,7 @@ fn filled(path: &str, session: &str) -> String {
         .replace("{commit}", &"a".repeat(40))
         .replace("{pipeline}", "p-1")
         .replace("{heartbeat}", "h-1")
-        .replace("{key}", "t1");
+        .replace("{turn_key}", "t1");
     assert!(!filled.contains('{'), "say here what stands in {path}");
     filled
 }

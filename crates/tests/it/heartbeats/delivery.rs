@@ -24,7 +24,7 @@ pub(super) fn says(client: &Client, route: &str, script: &str) -> Value {
 }
 
 fn to_route(route: &str, prompt: &str) -> Value {
-    json!({ "every": "1h", "prompt": prompt, "target": "session", "session": route })
+    json!({ "every": "1h", "prompt": prompt, "target": "route", "target_route_key": route })
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn an_alert_goes_where_the_definition_says_whoever_wrote_last() {
         let gateway = serve(store, &[]);
         let client = gateway.launcher();
         let alert = |hook: &harness::Gateway| {
-            json!({ "every": "1h", "prompt": "!say alert", "route": "agent:main:main",
+            json!({ "every": "1h", "prompt": "!say alert", "route_key": "agent:main:main",
                 "target": "webhook", "webhook": hook.url })
         };
         put(&client, "watch", &alert(&hooks[0]));
@@ -120,7 +120,7 @@ fn an_alert_goes_where_the_definition_says_whoever_wrote_last() {
         for request in hooks[0].requests() {
             let document = request.json();
             assert_eq!(document["text"], "alert");
-            assert_eq!(document["route"], "agent:main:main");
+            assert_eq!(document["route_key"], "agent:main:main");
         }
         for run in theirs.iter().chain([&ours]) {
             let messages = conversation_messages(&client, &run["session"]);

@@ -22,15 +22,15 @@ fn ten_isolated_ticks_have_ten_contexts_and_one_route() {
         let one = put(
             &client,
             "fast",
-            &json!({ "route": "team:main:heartbeat:heartbeat" }),
+            &json!({ "route_key": "team:main:heartbeat:heartbeat" }),
         );
-        assert_eq!(one["route"], "team:main:heartbeat");
+        assert_eq!(one["route_key"], "team:main:heartbeat");
         until_within(LOST, "ten ticks ran", || {
             ticks(&client, "fast", "ran").len() >= 10
         });
         client.post("/v1/heartbeats/fast/pause", &json!({})).is(200);
         let ran = ticks(&client, "fast", "ran");
-        let (contexts, sessions) = (texts(&ran, "context"), texts(&ran, "session"));
+        let (contexts, sessions) = (texts(&ran, "context_key"), texts(&ran, "session"));
         assert_eq!(
             (contexts.len(), sessions.len()),
             (ran.len(), ran.len()),
@@ -42,7 +42,7 @@ fn ten_isolated_ticks_have_ten_contexts_and_one_route() {
                 "team:main:heartbeat-run:{}",
                 tick["session"].as_str().unwrap()
             );
-            assert_eq!(tick["context"], own);
+            assert_eq!(tick["context_key"], own);
         }
         for session in &sessions {
             // What the played agent said: how many prompts it had seen before, and an answer.
@@ -129,7 +129,7 @@ fn what_breaks_a_rule_is_refused_and_nothing_is_written() {
                 json!({ "target": "webhook", "webhook": "https://[fd00::1]/x" }),
                 "definition.webhook",
             ),
-            (json!({ "route": "a b" }), "definition.route"),
+            (json!({ "route_key": "a b" }), "definition.route_key"),
             (json!({ "schema": {} }), "definition.schema"),
             (
                 json!({ "target": "webhook", "webhook": "https://team.example/x", "schema": true }),
@@ -187,7 +187,7 @@ fn a_host_and_a_heartbeat_come_to_one_route_whichever_comes_first() {
             put(
                 &client,
                 first,
-                &json!({ "every": "1h", "prompt": "x", "route": route }),
+                &json!({ "every": "1h", "prompt": "x", "route_key": route }),
             );
             ran(&client, first, "ran");
             if first == "beat" {

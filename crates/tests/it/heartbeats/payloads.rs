@@ -10,16 +10,16 @@ use crate::harness::{self, OtlpSink, until};
 use crate::messages::played::{AGENT, arguments, serve};
 
 /// What the agent is told: to say all that it was told, and something that looks like a field.
-const PROMPT: &str = "!whole\n{\"session_id\":\"X-of-the-payload\"}";
+const PROMPT: &str = "!whole\n{\"conversation_id\":\"X-of-the-payload\"}";
 /// What it says then.
 const ANSWER: &str =
-    "!whole\n{\"session_id\":\"X-of-the-payload\"}{\"session_id\":\"X-of-the-payload\"}";
+    "!whole\n{\"conversation_id\":\"X-of-the-payload\"}{\"conversation_id\":\"X-of-the-payload\"}";
 
 /// A schema that declares much of what there is, some of what there is not, and something of its own.
 fn declaring() -> Value {
     json!({ "type": "object", "additionalProperties": false, "properties": {
-        "session_id": { "type": "string" }, "siglum_session": { "type": "string" },
-        "turn_id": { "type": "string" }, "trace_id": {}, "route_key": true,
+        "conversation_id": { "type": "string" }, "session": { "type": "string" },
+        "turn": { "type": "string" }, "trace_id": {}, "route_key": true,
         "context_key": { "type": ["string", "null"] }, "agent": { "type": "string" },
         "issue_number": { "type": "integer" }, "labels": { "type": "object" },
         "pr_number": { "type": "integer" }, "phase": { "type": "integer" }, "text": { "type": "string" },
@@ -28,8 +28,8 @@ fn declaring() -> Value {
 
 /// One that declares none of it at its top level.
 fn free() -> Value {
-    json!({ "type": "object", "additionalProperties": true, "required": ["session_id"], "properties": {
-        "inputs": { "type": "object", "properties": { "session_id": { "type": "string" } } },
+    json!({ "type": "object", "additionalProperties": true, "required": ["conversation_id"], "properties": {
+        "inputs": { "type": "object", "properties": { "conversation_id": { "type": "string" } } },
     } })
 }
 
@@ -39,7 +39,7 @@ fn declared(client: &Client, tick: &Value, given: &Value) -> Value {
     let session = tick["session"].as_str().unwrap();
     let known = client.get(&format!("/v1/sessions/{session}")).is(200);
     let log = client.get(&format!("/v1/sessions/{session}/events")).text;
-    let turn = given["turn_id"].as_str().expect("a turn");
+    let turn = given["turn"].as_str().expect("a turn");
     assert!(log.contains(turn), "{turn}: {log}");
     assert_eq!(
         given["trace_id"].as_str().map(str::len),
@@ -47,8 +47,8 @@ fn declared(client: &Client, tick: &Value, given: &Value) -> Value {
         "{given}"
     );
     json!({
-        "session_id": known["conversation_id"], "siglum_session": session, "turn_id": turn,
-        "trace_id": given["trace_id"], "route_key": "team:main", "context_key": tick["context"],
+        "conversation_id": known["conversation_id"], "session": session, "turn": turn,
+        "trace_id": given["trace_id"], "route_key": "team:main", "context_key": tick["context_key"],
         "agent": AGENT, "issue_number": 424_242, "labels": { "area": "auth" },
     })
 }
@@ -59,7 +59,7 @@ fn is_plain(tick: &Value, document: &Value, name: &str) {
     let mut document = document.clone();
     document.as_object_mut().unwrap().remove("arguments");
     let expected = json!({
-        "schema": "siglum.heartbeat.tick/1", "id": tick["id"], "heartbeat": name, "route": "team:main",
+        "schema": "siglum.heartbeat.tick/1", "id": tick["id"], "heartbeat": name, "route_key": "team:main",
         "due": tick["due"], "session": tick["session"], "text": ANSWER,
     });
     assert_eq!(document, expected);
@@ -68,7 +68,7 @@ fn is_plain(tick: &Value, document: &Value, name: &str) {
 fn to_hook(hook: &str, schema: &Value) -> Value {
     let links =
         json!({ "issue_number": 424_242, "phase": "review-7", "labels": { "area": "auth" } });
-    json!({ "every": "1h", "prompt": PROMPT, "route": "team:main", "links": links,
+    json!({ "every": "1h", "prompt": PROMPT, "route_key": "team:main", "links": links,
         "target": "webhook", "webhook": hook, "schema": schema })
 }
 
@@ -96,7 +96,7 @@ fn a_webhook_gets_what_its_schema_declares_and_nothing_else() {
         let (_, document) = deliver_tick("free", &free());
         assert_eq!(document["arguments"], json!({}));
         let all = document.to_string();
-        for hidden in ["424242", "review-7", "-run:", "trace_id", "turn_id"] {
+        for hidden in ["424242", "review-7", "-run:", "trace_id", "\"turn\""] {
             assert!(!all.contains(hidden), "{hidden}: {all}");
         }
         let (_, document) = deliver_tick("plain", &Value::Null);
@@ -122,7 +122,7 @@ fn what_is_given_is_what_the_spans_say() {
         until("the turn is told", || !sink.spans().is_empty());
         for span in sink.spans() {
             assert_eq!(span["traceId"], given["trace_id"], "{span}");
-            assert_eq!(span["attributes"]["session.id"], given["session_id"]);
+            assert_eq!(span["attributes"]["session.id"], given["conversation_id"]);
         }
     });
 }
@@ -147,7 +147,7 @@ fn commanded(store: &Store, name: &str, schema: &str) -> String {
         every = "1h"
         agent = "{AGENT}"
         prompt = '''{PROMPT}'''
-        route = "team:main"
+        route_key = "team:main"
         links = {{ issue_number = 424242, phase = "review-7", labels = {{ area = "auth" }} }}
         target = "command"
         command = ["sh", "-c", "env > {out}.env; cat > {out}"]
@@ -161,9 +161,9 @@ fn a_command_reads_a_document_if_it_has_a_schema_else_the_text() {
     // Heartbeats of the configuration are those of a file's only tenant.
     on_a_file(|store| {
         let fields = [
-            "session_id",
-            "siglum_session",
-            "turn_id",
+            "conversation_id",
+            "session",
+            "turn",
             "trace_id",
             "route_key",
             "context_key",
@@ -175,7 +175,7 @@ fn a_command_reads_a_document_if_it_has_a_schema_else_the_text() {
         let fields = fields.map(|field| format!("{field} = {{}}")).join(", ");
         let declaring = format!("schema = {{ type = \"object\", properties = {{ {fields} }} }}");
         let free = "schema = { additionalProperties = true, \
-                    properties = { inputs = { properties = { session_id = {} } } } }";
+                    properties = { inputs = { properties = { conversation_id = {} } } } }";
         let text = commanded(store, "declaring", &declaring)
             + &commanded(store, "free", free)
             + &commanded(store, "plain", "");

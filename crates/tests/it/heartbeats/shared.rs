@@ -37,11 +37,12 @@ fn ticks_of_a_shared_heartbeat_are_flagged_and_can_be_left_out() {
             send(&client, &body)["run"].clone()
         };
         let first = speak("ours", false);
-        let shared = json!({ "every": "1h", "prompt": "beat", "route": ROUTE, "isolated": false });
+        let shared =
+            json!({ "every": "1h", "prompt": "beat", "route_key": ROUTE, "isolated": false });
         put(&client, "main", &shared);
         let tick = ran(&client, "main", "ran");
         assert_eq!(tick["session"], first["session"]);
-        assert_eq!(tick["context"], ROUTE);
+        assert_eq!(tick["context_key"], ROUTE);
         assert_eq!(speak("more", true)["session"], first["session"]);
         let mut ask = json!({ "route_key": ROUTE, "context_key": ROUTE, "budget": 1000 });
         let all = client.post("/v1/contexts/assemble", &ask).is(200);
@@ -61,7 +62,7 @@ fn what_lives_is_known_when_its_ticks_are_gone() {
     each_store(|store| {
         let mut gateway = serve(store, &[]);
         let client = gateway.launcher();
-        let kept = json!({ "every": "24h", "keep": "1h", "route": "team:main" });
+        let kept = json!({ "every": "24h", "keep": "1h", "route_key": "team:main" });
         put(&client, "h", &kept);
         let old: Vec<Value> = (0..3).map(|_| ran(&client, "h", "ran")).collect();
         let shown = client.get("/v1/heartbeats/h").is(200);

@@ -13,10 +13,10 @@ fn the_exit_code_is_the_commands_and_the_end_is_written_down() {
         (&["sh", "-c", "exit 255"], 255, "failed"),
         (&["sh", "-c", "kill -TERM $$"], 143, "signalled"),
         (&["sh", "-c", "kill -KILL $$"], 137, "signalled"),
-        (&["/nowhere/at-all"], 127, "not_started"),
-        (&["no-such-command"], 127, "not_started"),
-        (&["/"], 126, "not_started"),
-        (&["./plain"], 126, "not_started"),
+        (&["/nowhere/at-all"], 127, "not-started"),
+        (&["no-such-command"], 127, "not-started"),
+        (&["/"], 126, "not-started"),
+        (&["./plain"], 126, "not-started"),
     ] {
         std::fs::write(repo.dir.join("plain"), "").unwrap();
         let ran = repo.siglum(&[&["run", "--"], command].concat());

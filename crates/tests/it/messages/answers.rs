@@ -28,7 +28,7 @@ fn a_result_has_the_text_what_was_used_and_how_it_ended() {
         let failed = send(&launcher, &to(&json!("S2"), "!say before\n!error it broke"));
         assert_eq!(failed["end"]["status"], "failed", "{failed}");
         assert!(failed["end"]["error"]["code"].is_string());
-        assert_eq!(failed["run"]["session_id"], "S2");
+        assert_eq!(failed["run"]["conversation_id"], "S2");
         // What says nothing is no answer.
         for (script, code) in [
             ("!crash 3", "agent-died"),

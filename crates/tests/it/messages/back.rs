@@ -17,11 +17,11 @@ fn whoever_goes_back_stays_in_the_conversation() {
         assert_eq!(route, context, "an ordinary run has both keys equal");
         let back = json!({
             "route_key": route, "agent": AGENT, "run": "back", "conversation_id": "S1",
-            "cause": "rewind", "anchor": { "turn": "m1" },
+            "cause": "rewind", "anchor": { "turn_key": "m1" },
         });
         let back = launcher.post("/v1/contexts/resolve", &back).is(200);
         let third = send(&launcher, &keyed("three", "m3"));
-        assert_eq!(third["run"]["session_id"], "S1");
+        assert_eq!(third["run"]["conversation_id"], "S1");
         assert_eq!(third["run"]["route_key"], *route);
         assert_eq!(third["run"]["context_key"], back["context_key"]);
         assert_eq!(third["run"]["session"], back["session"]);
@@ -50,7 +50,7 @@ fn the_trace_of_a_rewind_points_to_the_turn_it_goes_on_from() {
         send(&launcher, &keyed("two", "m2"));
         let back = json!({
             "route_key": first["run"]["route_key"], "agent": AGENT, "run": "back", "conversation_id": "S1",
-            "cause": "rewind", "anchor": { "turn": "m1" },
+            "cause": "rewind", "anchor": { "turn_key": "m1" },
         });
         launcher.post("/v1/contexts/resolve", &back).is(200);
         let third = send(&launcher, &keyed("three", "m3"));
@@ -76,6 +76,6 @@ fn the_trace_of_a_rewind_points_to_the_turn_it_goes_on_from() {
 /// A message in the conversation S1 whose turn is called so.
 fn keyed(text: &str, key: &str) -> serde_json::Value {
     let mut body = to(&json!("S1"), text);
-    body["key"] = json!(key);
+    body["turn_key"] = json!(key);
     body
 }

@@ -34,7 +34,7 @@ fn ten_conversations_at_once_have_no_byte_of_another_one() {
                         // The process of the one before is used again.
                         body["resume"] = json!(true);
                         let result = send(launcher, &body);
-                        assert_eq!(result["run"]["session_id"], name);
+                        assert_eq!(result["run"]["conversation_id"], name);
                         assert_eq!(
                             (text(&result), &result["end"]["status"]),
                             (&*word, &json!("done"))

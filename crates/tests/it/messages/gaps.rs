@@ -10,7 +10,7 @@ use crate::harness::until;
 fn handed(run: &Value, n: u64) -> Value {
     json!({
         "route_key": run["route_key"], "context_key": run["context_key"],
-        "advancement_key": format!("t{n}"), "positions": { "first": 2 * n + 1, "last": 2 * n + 2 },
+        "turn_key": format!("t{n}"), "positions": { "first": 2 * n + 1, "last": 2 * n + 2 },
         "messages": [{ "type": "user", "text": "ask" }, { "type": "assistant", "text": "say" }],
     })
 }

@@ -16,7 +16,7 @@ fn a_name_that_is_given_is_the_name_everywhere() {
         let launcher = gateway.launcher();
         let reply = launcher.post("/v1/messages", &to(&json!("S1"), "hello"));
         let result = reply.is(200);
-        assert_eq!(result["run"]["session_id"], "S1");
+        assert_eq!(result["run"]["conversation_id"], "S1");
         assert_eq!(
             (&result["run"]["named_by"], text(&result)),
             (&json!("body"), "hello")
@@ -42,12 +42,12 @@ fn a_name_that_is_given_is_the_name_everywhere() {
         assert_eq!(launcher.get(&path).is(200)["conversation_id"], "S1");
         let again = send(&launcher, &to(&json!("S1"), "again"));
         assert_eq!(again["run"]["session"], result["run"]["session"]);
-        assert_ne!(again["run"]["turn_id"], result["run"]["turn_id"]);
+        assert_ne!(again["run"]["turn"], result["run"]["turn"]);
         assert_ne!(again["run"]["trace_id"], result["run"]["trace_id"]);
         // A stream says the same first.
         let streamed = launcher.post("/v1/messages?format=events", &to(&json!("S1"), "more"));
         assert_eq!(streamed.header(HEADER), Some("S1"));
-        assert_eq!(events(&streamed)[0].2["run"]["session_id"], "S1");
+        assert_eq!(events(&streamed)[0].2["run"]["conversation_id"], "S1");
     });
 }
 
@@ -94,7 +94,7 @@ fn without_a_name_the_agents_own_counts_and_none_is_made_up() {
             let reply = launcher.post("/v1/messages", &to(&name, "hello"));
             let result = reply.is(200);
             let native = result["run"]["native_id"].as_str().unwrap();
-            assert_eq!(result["run"]["session_id"], native, "{name}");
+            assert_eq!(result["run"]["conversation_id"], native, "{name}");
             assert_eq!(result["run"]["named_by"], "agent", "{name}");
             assert_eq!(reply.header(HEADER), Some(native), "{name}");
         }
@@ -117,7 +117,7 @@ fn a_name_of_another_form_is_refused_and_nothing_is_started() {
         ];
         for name in bad {
             let reply = launcher.post("/v1/messages", &to(&json!(name), "hello"));
-            reply.refuses("session_id");
+            reply.refuses("conversation_id");
             let fits = name.trim() == name && name.bytes().all(|b| (b' '..=b'~').contains(&b));
             if fits {
                 let by_header = launcher.with(HEADER, name);
@@ -138,7 +138,7 @@ fn a_name_of_another_form_is_refused_and_nothing_is_started() {
         for name in [json!(7), json!([]), json!({}), json!(true)] {
             launcher
                 .post("/v1/messages", &to(&name, "hello"))
-                .refuses("session_id");
+                .refuses("conversation_id");
         }
         assert_eq!(stored(store, &gateway), before);
     });
@@ -150,7 +150,7 @@ fn a_name_of_128_characters_is_kept_whole() {
         let gateway = serve(store, &[]);
         let name = format!("{}.B_c:d-9", "a".repeat(119)) + "z";
         let result = send(&gateway.launcher(), &to(&json!(name), "hello"));
-        assert_eq!(result["run"]["session_id"], name);
+        assert_eq!(result["run"]["conversation_id"], name);
         let path = format!("/v1/sessions/{name}/messages");
         let messages = gateway.launcher().get(&path).is(200);
         assert_eq!(messages["items"].as_array().unwrap().len(), 2);
@@ -174,7 +174,7 @@ fn the_path_comes_before_the_body_the_header_and_baggage() {
             let run = &result["run"];
             format!(
                 "{} by {}, not {}",
-                run["session_id"].as_str().unwrap(),
+                run["conversation_id"].as_str().unwrap(),
                 run["named_by"].as_str().unwrap(),
                 ignored.collect::<Vec<_>>().join(" ")
             )
@@ -200,7 +200,7 @@ fn the_path_comes_before_the_body_the_header_and_baggage() {
             &to(&json!("X"), "hello"),
         );
         let by_id = by_id.is(200);
-        assert_eq!(by_id["run"]["session_id"], "A");
+        assert_eq!(by_id["run"]["conversation_id"], "A");
         assert_eq!(by_id["ignored"].as_array().unwrap().len(), 3, "{by_id}");
     });
 }
@@ -224,13 +224,13 @@ fn the_agent_gets_the_messages_and_nothing_else() {
         }
         // A field of the payload with the same name stays what it is.
         let mut body = to(&json!("S1"), "!whole");
-        body["inputs"] = json!({ "session_id": "X-of-the-payload" });
+        body["inputs"] = json!({ "conversation_id": "X-of-the-payload" });
         let result = send(&launcher, &body);
         assert!(
-            text(&result).contains(r#"{"session_id":"X-of-the-payload"}"#),
+            text(&result).contains(r#"{"conversation_id":"X-of-the-payload"}"#),
             "{result}"
         );
-        assert_eq!(result["run"]["session_id"], "S1");
+        assert_eq!(result["run"]["conversation_id"], "S1");
     });
 }
 
@@ -333,11 +333,11 @@ fn a_run_of_a_route_has_both_keys_equal_and_an_isolated_one_has_a_context_of_its
         let mut named = to(&json!("S1"), "hello");
         named["route_key"] = json!("agent:other");
         let on = send(&launcher, &named)["run"].clone();
-        assert_eq!(on["session_id"], "S1");
+        assert_eq!(on["conversation_id"], "S1");
         // Isolated it is called the same, and is another session; a conversation has one route.
         named["isolated"] = json!(true);
         let apart = send(&launcher, &named)["run"].clone();
-        assert_eq!(apart["session_id"], "S1");
+        assert_eq!(apart["conversation_id"], "S1");
         assert_ne!(apart["session"], on["session"]);
         assert_ne!(apart["context_key"], on["context_key"]);
         named["route_key"] = json!("agent:third");

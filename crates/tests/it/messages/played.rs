@@ -40,7 +40,7 @@ pub(crate) fn lines(lines: &str) -> Value {
 /// The same in a conversation.
 pub(crate) fn to(conversation: &Value, script: &str) -> Value {
     let mut body = lines(script);
-    body["session_id"] = conversation.clone();
+    body["conversation_id"] = conversation.clone();
     body
 }
 

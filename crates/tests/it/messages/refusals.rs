@@ -48,7 +48,7 @@ fn what_breaks_a_rule_is_refused_with_its_field() {
             ("permissions", json!("all"), "permissions"),
             ("parameters", json!({ "model": "a b" }), "parameters.model"),
             ("inputs", json!([1]), "inputs"),
-            ("key", json!("a b"), "key"),
+            ("turn_key", json!("a b"), "turn_key"),
             ("cwd", json!("/"), "cwd"),
             ("cwd", json!("../.."), "cwd"),
         ] {
@@ -143,10 +143,10 @@ fn the_same_key_is_done_once() {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
         let mut body = to(&json!("S1"), "hello");
-        body["key"] = json!("once");
+        body["turn_key"] = json!("once");
         let first = send(&launcher, &body);
         let again = send(&launcher, &body);
-        assert_eq!(again["run"]["turn_id"], first["run"]["turn_id"]);
+        assert_eq!(again["run"]["turn"], first["run"]["turn"]);
         assert_eq!(again["end"]["text"], first["end"]["text"]);
         let messages = launcher.get("/v1/sessions/S1/messages").is(200);
         assert_eq!(messages["items"].as_array().unwrap().len(), 2);
@@ -160,7 +160,7 @@ fn a_key_is_that_of_one_message_and_of_no_other() {
         let launcher = gateway.launcher();
         let keyed = |script: &str| {
             let mut body = to(&json!("S1"), script);
-            body["key"] = json!("once");
+            body["turn_key"] = json!("once");
             body
         };
         let body = keyed("!say begun \n!sleep 60");
@@ -187,13 +187,13 @@ fn a_key_is_that_of_one_message_and_of_no_other() {
             (first.join().unwrap(), joined.join().unwrap())
         });
         assert_eq!(first["end"]["status"], "cancelled", "{first}");
-        assert_eq!(joined["run"]["turn_id"], first["run"]["turn_id"]);
+        assert_eq!(joined["run"]["turn"], first["run"]["turn"]);
         refuses(&launcher);
         gateway.restart(store);
         let launcher = gateway.launcher();
         refuses(&launcher);
         let later = send(&launcher, &body);
-        assert_eq!(later["run"]["turn_id"], first["run"]["turn_id"]);
+        assert_eq!(later["run"]["turn"], first["run"]["turn"]);
         assert_eq!(later["end"]["status"], "cancelled", "{later}");
         assert_eq!(store.sql("SELECT count(*) FROM links"), "0");
     });

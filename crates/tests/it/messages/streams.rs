@@ -158,7 +158,7 @@ fn a_run_is_cancelled_and_what_it_did_is_kept() {
                     .find(|line| line.contains("begun"));
                 assert!(begun.is_some());
                 let cancelled = launcher.poke("/v1/sessions/S1/messages/cancel").is(200);
-                assert_eq!(cancelled["run"]["session_id"], "S1");
+                assert_eq!(cancelled["run"]["conversation_id"], "S1");
             },
         );
         assert_eq!(result["end"]["status"], "cancelled");
@@ -265,7 +265,7 @@ fn while_a_run_goes_on_another_is_refused_cancels_it_or_waits() {
         );
         assert_eq!(first["end"]["status"], "cancelled");
         assert_eq!(second["end"]["status"], "done");
-        assert_ne!(first["run"]["turn_id"], second["run"]["turn_id"]);
+        assert_ne!(first["run"]["turn"], second["run"]["turn"]);
         let (first, second) = meanwhile(
             &launcher,
             &to(&json!("S1"), "!say begun \n!sleep 2"),

@@ -47,7 +47,7 @@ fn two_runs_of_one_trace_keep_their_own_names() {
                 let traced = &traced;
                 scope.spawn(move || {
                     let result = send(traced, &to(&json!(names[n]), &script));
-                    assert_eq!(result["run"]["session_id"], names[n]);
+                    assert_eq!(result["run"]["conversation_id"], names[n]);
                     assert_eq!(result["run"]["trace_id"], given);
                     assert_eq!(result["end"]["status"], "done", "{result}");
                 });
@@ -92,21 +92,21 @@ fn a_fork_is_its_own_conversation_and_points_to_its_source() {
         let launcher = gateway.launcher();
         let turns = ["m1", "m2"].map(|key| {
             let mut body = to(&json!("S1"), &format!("say {key}"));
-            body["key"] = json!(key);
+            body["turn_key"] = json!(key);
             send(&launcher, &body)["run"].clone()
         });
         let from =
             json!({ "route_key": turns[0]["route_key"], "context_key": turns[0]["context_key"] });
         let fork = json!({
             "route_key": "agent:forked", "agent": AGENT, "run": "fork", "conversation_id": "S2",
-            "cause": "fork", "from": from, "anchor": { "turn": "m1" },
+            "cause": "fork", "from": from, "anchor": { "turn_key": "m1" },
         });
         let fork = launcher.post("/v1/contexts/resolve", &fork).is(200);
         let mut body = lines("three");
         body["route_key"] = json!("agent:forked");
         let third = send(&launcher, &body)["run"].clone();
         assert_eq!(third["session"], fork["session"]);
-        assert_eq!(third["session_id"], "S2");
+        assert_eq!(third["conversation_id"], "S2");
         assert_ne!(third["session"], turns[0]["session"]);
         until("the fork is told", || {
             root(&sink.spans(), &third["trace_id"], "S2").is_some()

@@ -389,9 +389,9 @@ fn webhook(start: &Start<'_>) -> Vec<u8> {
     let gateway = serve(start.store, &[]);
     let client = gateway.launcher();
     let schema = json!({ "type": "object", "properties": {
-        "session_id": {}, "siglum_session": {}, "turn_id": {}, "trace_id": {}, "context_key": {}, "labels": {},
+        "conversation_id": {}, "session": {}, "turn": {}, "trace_id": {}, "context_key": {}, "labels": {},
     } });
-    let definition = json!({ "every": "1h", "prompt": format!("!whole\n{INSIDE}-asked"), "route": "team:main",
+    let definition = json!({ "every": "1h", "prompt": format!("!whole\n{INSIDE}-asked"), "route_key": "team:main",
         "target": "webhook", "webhook": hook.url, "schema": schema });
     put(&client, "alert", &definition);
     ran(&client, "alert", "delivered");

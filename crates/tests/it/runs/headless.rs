@@ -56,7 +56,7 @@ fn what_a_headless_agent_does_is_reported_and_stored() {
         let native = &started["run"]["native_id"];
         assert!(native.is_string(), "{started}");
         assert_eq!(
-            started["run"]["session_id"], *native,
+            started["run"]["conversation_id"], *native,
             "nobody else named it"
         );
         assert_eq!(

@@ -96,7 +96,7 @@ fn a_hook_of_a_fork_that_still_has_the_name_of_its_source_writes_nothing_there()
         body["route_key"] = json!("agent:forked");
         let second = send(&launcher, &body);
         assert_eq!(second["end"]["status"], "done", "{second}");
-        assert_eq!(second["run"]["session_id"], "S2");
+        assert_eq!(second["run"]["conversation_id"], "S2");
         assert_eq!(source("observations"), before);
         assert_ne!(of("processes", &second["run"]["session"]), "0");
         assert_eq!(store.sql("SELECT count(*) FROM sessions"), "2");

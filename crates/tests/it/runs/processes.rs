@@ -85,7 +85,7 @@ fn an_agent_is_handed_its_session_and_nothing_of_the_gateways_own_work() {
             "!env SIGLUM_SESSION_ID\n!env TRACEPARENT\n!env SIGLUM_TRACEPARENT\n!env EGG_PIPELINE_ID\n\
              !env SIGLUM_ISSUE_NUMBER\n!env OTEL_RESOURCE_ATTRIBUTES\n!sh test -z \"$SIGLUM_GATEWAY_TOKEN\" && echo none",
         );
-        body["session_id"] = json!("S1");
+        body["conversation_id"] = json!("S1");
         body["links"] = json!({ "issue_number": 42 });
         let answer = send(&gateway.launcher(), &body);
         let session = answer["run"]["session"].as_str().unwrap();

@@ -35,7 +35,7 @@ fn a_run_is_cancelled_at_another_gateway() {
         let (result, ()) = meanwhile(&first, &body, || {
             until("it runs", || runs(&second, "S1"));
             let cancelled = second.poke(CANCEL).is(200);
-            assert_eq!(cancelled["run"]["session_id"], "S1", "{cancelled}");
+            assert_eq!(cancelled["run"]["conversation_id"], "S1", "{cancelled}");
         });
         assert_eq!(result["end"]["status"], "cancelled", "{result}");
         assert_eq!(result["end"]["error"]["code"], "cancelled", "{result}");
@@ -165,14 +165,14 @@ fn the_same_message_at_two_gateways_is_asked_once() {
         let two = one.beside(store);
         let (first, second) = (one.launcher(), two.launcher());
         let mut body = to(&json!("S1"), "!say begun \n!ask c1 Go on?\n!say so");
-        body["key"] = json!("k-1");
+        body["turn_key"] = json!("k-1");
         let (result, again) = meanwhile(&first, &body, || {
             let path = answer_of(&open_interaction(&second, "S1"));
             std::thread::scope(|scope| {
                 let (client, same) = (&second, &body);
                 let again = scope.spawn(move || send(client, same));
                 let mut other = to(&json!("S1"), "something else");
-                other["key"] = json!("k-1");
+                other["turn_key"] = json!("k-1");
                 second
                     .post("/v1/messages", &other)
                     .problem(409, "key-reused");
@@ -180,7 +180,7 @@ fn the_same_message_at_two_gateways_is_asked_once() {
                 again.join().unwrap()
             })
         });
-        assert_eq!(again["run"]["turn_id"], result["run"]["turn_id"]);
+        assert_eq!(again["run"]["turn"], result["run"]["turn"]);
         assert_eq!(again["end"]["status"], "done", "{again}");
         assert_eq!(messages_to_agent(store, "session/prompt").len(), 1);
     });
@@ -196,7 +196,7 @@ fn a_gateway_that_is_killed_hands_its_session_to_a_message_that_waits_elsewhere(
             &json!("S1"),
             "!say one\n!tool c1 Bash execute {}\n!done c1 y\n!ask c1 May I\n!say two",
         );
-        body["key"] = json!("k-1");
+        body["turn_key"] = json!("k-1");
         std::thread::scope(|scope| {
             let asked = body.clone();
             let sent = scope.spawn(move || first.ask("POST", "/v1/messages", Some(&asked)));

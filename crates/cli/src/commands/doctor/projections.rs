@@ -24,12 +24,12 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
 fn all_checks(cx: &Cx) -> Result<Vec<Check>, CommandError> {
     let mut ledger = store::open_unsettled(cx)?;
     let all = standing::all(&mut ledger, clock::now())?;
-    let mut checks: Vec<Check> = all.iter().map(projection).collect();
-    checks.extend(held(&open_turns(cx, &mut ledger)?));
+    let mut checks: Vec<Check> = all.iter().map(projection_check).collect();
+    checks.extend(held_turns_check(&open_turns(cx, &mut ledger)?));
     Ok(checks)
 }
 
-fn projection(standing: &Standing) -> Check {
+fn projection_check(standing: &Standing) -> Check {
     let name = &standing.projection.name;
     let text = format!("{name} {}", standing.text());
     let show = format!("Run `siglum projection show {name}` for details.");
@@ -50,7 +50,7 @@ fn projection(standing: &Standing) -> Check {
     }
 }
 
-fn held(turns: &[OpenJson]) -> Option<Check> {
+fn held_turns_check(turns: &[OpenJson]) -> Option<Check> {
     let held: Vec<&OpenJson> = turns.iter().filter(|t| t.is_held()).collect();
     if held.is_empty() {
         return None;

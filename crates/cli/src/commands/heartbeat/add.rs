@@ -69,14 +69,14 @@ pub struct Args {
     model: Option<String>,
     /// Route key (default: heartbeat:NAME)
     #[arg(long, value_name = "KEY")]
-    route: Option<String>,
+    route_key: Option<String>,
     /// Continue all ticks in one context, the context of the route
     #[arg(long)]
     shared: bool,
     /// Attach a link to each tick's session: issue_number=7, label=area=auth
     #[arg(long, value_name = "FIELD=VALUE")]
     link: Vec<String>,
-    /// Target for answers: none, log, webhook or session
+    /// Target for answers: none, log, webhook or route
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
     /// Webhook URL: https, or http on this machine
@@ -84,7 +84,7 @@ pub struct Args {
     webhook: Option<String>,
     /// Route key of the conversation that receives answers
     #[arg(long, value_name = "KEY")]
-    session: Option<String>,
+    target_route_key: Option<String>,
     /// File with the JSON schema of the webhook's arguments; only the run identifiers that it declares are sent
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
@@ -124,7 +124,7 @@ impl Args {
             cron: self.cron.clone(),
             zone: self.zone.clone(),
             active: self.active.clone(),
-            route: self.route.clone(),
+            route_key: self.route_key.clone(),
             agent: Some(self.agent.clone()),
             isolated: self.shared.then_some(false),
             prompt: self.prompt.clone(),
@@ -135,7 +135,7 @@ impl Args {
             links: links(&self.link)?,
             target: self.target.clone(),
             webhook: self.webhook.clone(),
-            session: self.session.clone(),
+            target_route_key: self.target_route_key.clone(),
             schema: self.schema.as_deref().map(schema).transpose()?,
             acknowledge: self.acknowledge.clone(),
             wall: self.wall.clone(),

@@ -101,7 +101,7 @@ impl Gateway {
             LaunchEnd::Completed => json!({"outcome": "completed"}),
             LaunchEnd::Failed { code } => json!({"outcome": "failed", "code": code}),
             LaunchEnd::Signalled { signal } => json!({"outcome": "signalled", "signal": signal}),
-            LaunchEnd::NotStarted { code } => json!({"outcome": "not_started", "code": code}),
+            LaunchEnd::NotStarted { code } => json!({"outcome": "not-started", "code": code}),
             LaunchEnd::Lost | LaunchEnd::Expired => json!({"outcome": "lost"}),
         };
         let result = self

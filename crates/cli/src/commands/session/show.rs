@@ -174,7 +174,7 @@ pub struct Json {
 struct LaunchJson {
     program: String,
     by: String,
-    /// `running`, `completed`, `failed`, `signalled`, `not_started` or `lost`.
+    /// `running`, `completed`, `failed`, `signalled`, `not-started` or `lost`.
     state: String,
     /// The exit code of a command that failed or was not started.
     code: Option<i32>,
@@ -200,7 +200,7 @@ impl LaunchJson {
             Some(LaunchEnd::Completed) => ("completed", None, None),
             Some(LaunchEnd::Failed { code }) => ("failed", Some(*code), None),
             Some(LaunchEnd::Signalled { signal }) => ("signalled", None, Some(*signal)),
-            Some(LaunchEnd::NotStarted { code }) => ("not_started", Some(*code), None),
+            Some(LaunchEnd::NotStarted { code }) => ("not-started", Some(*code), None),
             Some(LaunchEnd::Lost) => ("lost", None, None),
             Some(LaunchEnd::Expired) => ("expired", None, None),
         };

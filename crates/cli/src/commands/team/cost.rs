@@ -98,7 +98,7 @@ fn table(query: &CostQuery<'_>, report: &CostReport) -> Table {
     let mut table = Table::new(heading);
     for row in &report.rows {
         let mut cells = vec![label(query.by, row)];
-        cells.extend(used(&row.used));
+        cells.extend(used(&row.usage));
         if is_titled {
             cells.push(Cell::plain(row.title.as_deref().unwrap_or_default()));
         }

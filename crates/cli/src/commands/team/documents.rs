@@ -207,7 +207,7 @@ pub(super) struct CostRow {
     /// When the last of its messages was written.
     #[schemars(with = "String")]
     last_at: Timestamp,
-    pub(super) used: Used,
+    pub(super) usage: Used,
 }
 
 /// What was used.

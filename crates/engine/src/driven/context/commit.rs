@@ -52,7 +52,7 @@ pub struct Ingest {
 /// A turn that is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// The key of the advancement: the same on each try.
+    /// The key of the turn: the same on each try.
     pub key: TurnKey,
     /// Where it stands in the host's own order, if the host counts.
     pub positions: Option<Positions>,

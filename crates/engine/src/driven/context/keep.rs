@@ -69,7 +69,7 @@ pub(super) fn anchors(anchors: &[(String, String)]) -> Outcome<()> {
     match sound && anchors.len() <= ANCHORS_MOST {
         true => Ok(()),
         false => Err(ContextError::invalid(
-            "anchors",
+            "aliases",
             "at most 32, names of 1 to 64 and values of 1 to 512 characters, no control characters",
         )),
     }
@@ -279,7 +279,7 @@ fn same_conversation(
     let record: Option<SessionRecord> = tx.session(context.session)?;
     match record {
         Some(record) if record.conversation != *name => Err(ContextError::invalid(
-            "conversation",
+            "conversation_id",
             format!(
                 "the route is stored in session {}, whose conversation id is `{}`",
                 record.id, record.conversation

@@ -61,7 +61,7 @@ pub fn prepare_subagent(
     anchors(&child.anchors)?;
     if child.want != Want::Shared || child.route == parent.route {
         return Err(ContextError::invalid(
-            "child_route_key",
+            "child.route_key",
             "a sub-agent must have a route of its own, and no cause",
         ));
     }
@@ -84,7 +84,7 @@ pub fn prepare_subagent(
             .is_some_and(|route| route.current.is_some())
         {
             return Err(ContextError::invalid(
-                "child_route_key",
+                "child.route_key",
                 "the route already has a context",
             ));
         }

@@ -65,7 +65,7 @@ pub enum Target {
     /// To a program, which the operator's configuration names.
     Command,
     /// Into the conversation of a route.
-    Session(RouteKey),
+    Route(RouteKey),
 }
 
 impl Target {
@@ -77,7 +77,7 @@ impl Target {
             Self::Log => "log",
             Self::Webhook(_) => "webhook",
             Self::Command => "command",
-            Self::Session(_) => "session",
+            Self::Route(_) => "route",
         }
     }
 
@@ -86,7 +86,7 @@ impl Target {
     pub fn place(&self) -> String {
         match self {
             Self::Webhook(address) => format!("webhook {address}"),
-            Self::Session(route) => format!("session {route}"),
+            Self::Route(route) => format!("route {route}"),
             other => other.as_str().to_owned(),
         }
     }
@@ -184,11 +184,11 @@ fn schedule(form: &Form) -> Result<Schedule, FormError> {
 }
 
 fn route(name: &HeartbeatName, form: &Form) -> Result<RouteKey, FormError> {
-    let text = match &form.route {
+    let text = match &form.route_key {
         Some(route) => route.clone(),
         None => format!("heartbeat:{name}"),
     };
-    let route = RouteKey::new(text).map_err(|e| FormError::new("route", e.rule))?;
+    let route = RouteKey::new(text).map_err(|e| FormError::new("route_key", e.rule))?;
     Ok(route.converged())
 }
 
@@ -255,15 +255,15 @@ fn links(form: &Form) -> Result<Vec<Link>, FormError> {
 
 fn target(form: &Form) -> Result<Target, FormError> {
     let word = form.target.as_deref().unwrap_or("log");
-    let unused = [
-        ("webhook", form.webhook.is_some()),
-        ("session", form.session.is_some()),
+    let addresses = [
+        ("webhook", "webhook", form.webhook.is_some()),
+        ("target_route_key", "route", form.target_route_key.is_some()),
     ];
-    if let Some((field, _)) = unused.iter().find(|(f, given)| *given && *f != word) {
-        return Err(FormError::new(
-            field,
-            format!("only with `target` `{field}`"),
-        ));
+    for (field, target, is_given) in addresses {
+        if is_given && target != word {
+            let rule = format!("only with `target` `{target}`");
+            return Err(FormError::new(field, rule));
+        }
     }
     match word {
         "none" => Ok(Target::Nowhere),
@@ -277,17 +277,17 @@ fn target(form: &Form) -> Result<Target, FormError> {
                 address.map_err(|e| FormError::new("webhook", e.rule))?,
             ))
         }
-        "session" => {
-            let route = RouteKey::new(form.session.clone().unwrap_or_default());
-            Ok(Target::Session(
+        "route" => {
+            let route = RouteKey::new(form.target_route_key.clone().unwrap_or_default());
+            Ok(Target::Route(
                 route
-                    .map_err(|e| FormError::new("session", e.rule))?
+                    .map_err(|e| FormError::new("target_route_key", e.rule))?
                     .converged(),
             ))
         }
         _ => Err(FormError::new(
             "target",
-            "one of none, log, webhook, command, session",
+            "one of none, log, webhook, command, route",
         )),
     }
 }

@@ -24,7 +24,7 @@ pub struct Form {
     pub active: Option<String>,
     /// Its route key; `heartbeat:<name>` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub route: Option<String>,
+    pub route_key: Option<String>,
     /// The agent that is run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -50,15 +50,15 @@ pub struct Form {
     /// Links of each tick's session.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, Value>,
-    /// Where answers go: `none`, `log`, `webhook`, `command` or `session`; `log` if absent.
+    /// Where answers go: `none`, `log`, `webhook`, `command` or `route`; `log` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// The address of a webhook: https, or http on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<String>,
-    /// The route key of the conversation that answers are said in.
+    /// The route key of the conversation that answers are said in, with the target `route`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
+    pub target_route_key: Option<String>,
     /// The JSON schema of what the webhook or the command takes: of what the run is known by it gets what this declares.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,

@@ -17,7 +17,7 @@ pub struct HeartbeatJson {
     /// Why it cannot be followed here, if so.
     problem: Option<String>,
     /// Its route key.
-    route: Option<String>,
+    route_key: Option<String>,
     /// Where its answers go.
     target: Option<String>,
     /// `config`, or `asked` for one that somebody added.
@@ -65,7 +65,7 @@ pub struct TickJson {
     /// Its session.
     session: Option<String>,
     /// Its context key.
-    context: Option<String>,
+    context_key: Option<String>,
     /// Tokens that it used.
     tokens: u64,
     /// What they cost, in billionths of a dollar.
@@ -103,7 +103,7 @@ impl From<&Overview> for HeartbeatJson {
             name: record.name.to_string(),
             definition: serde_json::from_str(&record.definition).unwrap_or_default(),
             problem: o.definition.as_ref().err().cloned(),
-            route: known.map(|d| d.route.to_string()),
+            route_key: known.map(|d| d.route.to_string()),
             target: known.map(|d| d.target.place()),
             origin: record.origin.clone(),
             by: record.by.clone(),
@@ -131,7 +131,7 @@ impl From<&TickRecord> for TickJson {
             ended_at: text(t.ended_at),
             missed: t.missed,
             session: t.session.map(|s| s.to_string()),
-            context: t.context.as_ref().map(ToString::to_string),
+            context_key: t.context.as_ref().map(ToString::to_string),
             tokens: t.tokens,
             nano_usd: t.nano_usd,
             target: t.target.clone(),

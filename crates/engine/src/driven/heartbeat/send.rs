@@ -27,7 +27,7 @@ pub fn document(parcel: &Parcel) -> Value {
         "schema": "siglum.heartbeat.tick/1",
         "id": parcel.id,
         "heartbeat": parcel.tick.heartbeat.as_str(),
-        "route": parcel.route.as_str(),
+        "route_key": parcel.route.as_str(),
         "due": parcel.tick.due.to_string(),
         "session": parcel.tick.session.map(|s| s.to_string()),
         "text": parcel.text,

@@ -50,7 +50,7 @@ pub fn open(
     turn_key: &str,
     observations: &[Observation],
 ) -> Result<Opened, TurnError> {
-    key("key", turn_key)?;
+    key("turn_key", turn_key)?;
     let events = check(observations)?;
     attempt(ledger, Durability::Process, |tx| {
         fence(tx, hold)?;
@@ -178,7 +178,7 @@ fn commit_as(
     turn_key: &str,
     observations: &[Observation],
 ) -> Result<Committed, TurnError> {
-    key("key", turn_key)?;
+    key("turn_key", turn_key)?;
     let events = check(observations)?;
     let content = content(&ledger.key(), &events);
     let mut tries = 0;

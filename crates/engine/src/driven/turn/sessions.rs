@@ -71,7 +71,7 @@ pub fn fork(
             return match known.parent {
                 Some((of, Relation::Fork)) if of == from => Ok(known),
                 _ => Err(TurnError::Invalid {
-                    field: "conversation",
+                    field: "conversation_id",
                     rule: format!("`{conversation}` belongs to another session: {}", known.id),
                 }),
             };
@@ -158,7 +158,7 @@ pub fn archive(
 
 fn alias(conversation: &ConversationId) -> Result<NativeId, TurnError> {
     NativeId::new(conversation.as_str()).map_err(|e| TurnError::Invalid {
-        field: "conversation",
+        field: "conversation_id",
         rule: e.rule.to_owned(),
     })
 }

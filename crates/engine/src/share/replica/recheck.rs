@@ -46,7 +46,7 @@ pub fn recheck(
         let is_last = page.len() < PAGE;
         behind = page.last().copied();
         let (asks, stamp, after) = write(ledger, Durability::Process, |tx| {
-            let asks = kept(tx, to.name, &page)?;
+            let asks = shareable_sessions(tx, to.name, &page)?;
             Ok((asks, next_stamp(here, tx)?, last_remembered(tx, to.name)?))
         })?;
         // Where there is nothing to ask about, it is still asked whether it knows the last batch.
@@ -90,21 +90,21 @@ pub fn recheck(
 }
 
 /// Those of the sessions that may leave and that this ledger did not forget.
-fn kept(
+fn shareable_sessions(
     tx: &mut dyn Transaction,
     name: &str,
     sessions: &[SessionId],
 ) -> Result<Vec<SessionId>, LedgerError> {
     let guard = Guard::read(tx, name)?;
-    let mut kept = Vec::with_capacity(sessions.len());
+    let mut shareable = Vec::with_capacity(sessions.len());
     for session in sessions {
         let forgotten = tx.session(*session)?.and_then(|r| r.forgotten);
         let is_forgotten = matches!(forgotten, Some(Forgotten::Whole { .. }));
         if !is_forgotten && guard.has_session(tx, *session)? {
-            kept.push(*session);
+            shareable.push(*session);
         }
     }
-    Ok(kept)
+    Ok(shareable)
 }
 
 /// Notes where the destination is with the sessions of which it has less than was thought; gives their number.

@@ -19,7 +19,7 @@ use crate::routes::trace_context::{InTrace, Traced};
 use crate::routes::turns::Acknowledgement;
 use crate::wire::{
     AcceptGap, AcceptedGaps, AfterTurn, BootstrapContext, BootstrappedContext, CommitContextTurn,
-    CompactContext, ContextCommit, EndSubagent, IngestMessage, MaintainContext, MaintenanceReport,
+    CompactContext, ContextCommit, ContextKeys, EndSubagent, IngestMessage, MaintenanceReport,
     PrepareSubagent, ResolveContext, ResolvedContext,
 };
 
@@ -98,14 +98,14 @@ pub(crate) async fn ingest(
     Body(request): Body<IngestMessage>,
 ) -> Result<Json<Acknowledgement>, Problem> {
     let keys = request.keys();
-    let place = usize::from(request.place);
+    let place = usize::from(request.index);
     if place >= EVENTS_MOST {
-        return Err(Problem::invalid("place", "a whole number from 0 to 9999"));
+        return Err(Problem::invalid("index", "a whole number from 0 to 9999"));
     }
     let ask = Ingest {
         message: request.message.checked().map_err(|p| p.within("message"))?,
         place,
-        key: request.advancement_key,
+        key: request.turn_key,
     };
     let taken = write(&app, &caller, keys.clone(), move |here, ledger, by| {
         context::ingest(here, ledger, &keys, by, &ask)
@@ -194,7 +194,7 @@ pub(crate) async fn compact(
     let ask = Compact {
         trigger: request.trigger()?,
         keep: u32::from(request.keep),
-        key: request.advancement_key,
+        key: request.turn_key,
         summary: request.summary,
     };
     let done = write(&app, &caller, keys.clone(), move |here, ledger, by| {
@@ -206,12 +206,12 @@ pub(crate) async fn compact(
 /// Maintain a context: settle what a crashed host left open
 #[utoipa::path(post, path = "/v1/contexts/maintain", tag = "contexts", operation_id = "maintainContext",
     security(("launcher" = []), ("session" = [])),
-    request_body = MaintainContext,
+    request_body = ContextKeys,
     responses((status = 200, description = "The result of the maintenance", body = MaintenanceReport), Problems))]
 pub(crate) async fn maintain(
     State(app): State<App>,
     caller: Caller,
-    Body(request): Body<MaintainContext>,
+    Body(request): Body<ContextKeys>,
 ) -> Result<Json<MaintenanceReport>, Problem> {
     let keys = request.keys();
     let done = write(&app, &caller, keys.clone(), move |here, ledger, by| {

@@ -1,4 +1,7 @@
 //! What hosts ask of contexts.
+//!
+//! Both keys go with every call, and there is no context to fall back to: a host that keeps state under its own stable key
+//! alone shows one tick what another one said.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +22,7 @@ use crate::wire::{LinkInput, conversation};
 /// The route key and the context key of a run.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MaintainContext {
+pub(crate) struct ContextKeys {
     /// Route key: where answers are delivered.
     #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
     route_key: RouteKey,
@@ -43,7 +46,7 @@ macro_rules! with_keys {
 }
 
 with_keys!(
-    MaintainContext,
+    ContextKeys,
     BootstrapContext,
     AssembleContext,
     IngestMessage,
@@ -83,7 +86,7 @@ pub(crate) enum ContextCause {
 pub(crate) struct ContextAnchor {
     /// The end of the turn with this key.
     #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
-    turn: Option<TurnKey>,
+    turn_key: Option<TurnKey>,
     /// A position in the host's order.
     #[serde(default, deserialize_with = "count_if_any")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
@@ -96,13 +99,13 @@ pub(crate) struct ContextAnchor {
 
 impl ContextAnchor {
     fn checked(&self) -> Result<Anchor, Problem> {
-        match (&self.turn, self.position, self.message) {
+        match (&self.turn_key, self.position, self.message) {
             (Some(turn), None, None) => Ok(Anchor::Turn(turn.clone())),
             (None, Some(position), None) => Ok(Anchor::Position(position)),
             (None, None, Some(message)) => Ok(Anchor::Message(message)),
             _ => Err(Problem::invalid(
                 "anchor",
-                "must have exactly one of turn, position and message",
+                "must have exactly one of turn_key, position and message",
             )),
         }
     }
@@ -129,7 +132,7 @@ pub(crate) struct ResolveContext {
     /// Where a rewind goes back to, or a fork starts.
     anchor: Option<ContextAnchor>,
     /// What a fork starts from.
-    from: Option<MaintainContext>,
+    from: Option<ContextKeys>,
     /// Conversation id; blank counts as absent.
     #[schema(pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$")]
     conversation_id: Option<String>,
@@ -331,10 +334,10 @@ pub(crate) struct IngestMessage {
     context_key: ContextKey,
     /// The key under which the turn will be committed.
     #[schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
-    pub(crate) advancement_key: TurnKey,
+    pub(crate) turn_key: TurnKey,
     /// Index of the message in the turn, from 0.
     #[schema(minimum = 0, maximum = 9_999)]
-    pub(crate) place: u16,
+    pub(crate) index: u16,
     pub(crate) message: ContextMessage,
 }
 
@@ -364,7 +367,7 @@ pub(crate) struct CommitContextTurn {
     context_key: ContextKey,
     /// Idempotency key: the same on each retry, never reused.
     #[schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
-    advancement_key: TurnKey,
+    turn_key: TurnKey,
     /// Its positions in the host's order, if the host has one.
     positions: Option<PositionRange>,
     /// All messages of the turn, including those that were ingested one by one.
@@ -394,7 +397,7 @@ impl CommitContextTurn {
             kind: kind(self.heartbeat),
             digest: digest.map(|text| plain("digest", text, 200)).transpose()?,
             recovers: self.recovers.clone(),
-            ..Commit::new(self.advancement_key.clone(), messages(&self.messages)?)
+            ..Commit::new(self.turn_key.clone(), messages(&self.messages)?)
         })
     }
 }
@@ -418,7 +421,7 @@ pub(crate) struct AfterTurn {
     context_key: ContextKey,
     /// Key of its turn, if the turn was committed.
     #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
-    advancement_key: Option<TurnKey>,
+    turn_key: Option<TurnKey>,
     /// Outcome, in a word chosen by the host.
     #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,64}$")]
     outcome: String,
@@ -430,7 +433,7 @@ pub(crate) struct AfterTurn {
 impl AfterTurn {
     pub(crate) fn ran(&self) -> Ran {
         Ran {
-            turn: self.advancement_key.clone(),
+            turn: self.turn_key.clone(),
             outcome: self.outcome.clone(),
             kind: kind(self.heartbeat),
         }
@@ -449,7 +452,7 @@ pub(crate) struct CompactContext {
     context_key: ContextKey,
     /// Idempotency key: the same on each retry, never reused.
     #[schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
-    pub(crate) advancement_key: TurnKey,
+    pub(crate) turn_key: TurnKey,
     /// The summary.
     pub(crate) summary: String,
     /// What triggered the compaction, in a word chosen by the host; default: `host`.

@@ -11,16 +11,16 @@ use utoipa::ToSchema;
 use super::message::{MessageOrigin, VisibleMessage, origin};
 use crate::wire::Receipt;
 
-/// Whether a context existed.
+/// Whether a context existed before the request.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ContextResolution {
-    /// It came to be for this run.
-    Made,
+    /// It was created for this run.
+    Created,
     /// The route had it.
-    Found,
-    /// The same run asked before.
-    Asked,
+    Existing,
+    /// The same run requested its keys before.
+    Repeated,
 }
 
 /// The keys of a run.
@@ -41,7 +41,7 @@ pub(crate) struct ResolvedContext {
     /// The parent context.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<String>,
-    was: ContextResolution,
+    resolution: ContextResolution,
 }
 
 impl From<&Resolved> for ResolvedContext {
@@ -54,10 +54,10 @@ impl From<&Resolved> for ResolvedContext {
             cause: resolved.cause.as_str(),
             inherit: resolved.inherit.to_string(),
             parent: resolved.parent.as_ref().map(ToString::to_string),
-            was: match resolved.was {
-                Was::Made => ContextResolution::Made,
-                Was::Found => ContextResolution::Found,
-                Was::Asked => ContextResolution::Asked,
+            resolution: match resolved.was {
+                Was::Made => ContextResolution::Created,
+                Was::Found => ContextResolution::Existing,
+                Was::Asked => ContextResolution::Repeated,
             },
         }
     }
@@ -386,7 +386,7 @@ impl From<&Part> for VisiblePart {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RecoveredTurn {
     /// Its key.
-    advancement_key: String,
+    turn_key: String,
     /// Key of the interrupted turn.
     recovers: String,
 }
@@ -406,7 +406,7 @@ pub(crate) struct ContextExplanation {
 impl From<&Explained> for ContextExplanation {
     fn from(explained: &Explained) -> Self {
         let recovered = explained.recovered.iter().map(|turn| RecoveredTurn {
-            advancement_key: turn.key.clone(),
+            turn_key: turn.key.clone(),
             recovers: turn.recovers.clone().unwrap_or_default(),
         });
         Self {
@@ -436,9 +436,9 @@ pub(crate) struct LastRun {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Route {
     pub(crate) route_key: String,
-    /// Context that its ordinary runs see; absent if all its runs were isolated.
+    /// Key of the context that its ordinary runs see; absent if all its runs were isolated.
     #[serde(skip_serializing_if = "Option::is_none")]
-    current: Option<String>,
+    context_key: Option<String>,
     agent: String,
     #[schema(format = DateTime)]
     created_at: String,
@@ -455,7 +455,7 @@ impl From<&RouteRecord> for Route {
     fn from(route: &RouteRecord) -> Self {
         Self {
             route_key: route.key.to_string(),
-            current: route.current.as_ref().map(ToString::to_string),
+            context_key: route.current.as_ref().map(ToString::to_string),
             agent: route.agent.to_string(),
             created_at: route.created_at.to_string(),
             seen_at: route.seen_at.to_string(),

@@ -168,7 +168,7 @@ impl Bench {
             "permissions": "allow",
         });
         if let Some(conversation) = conversation {
-            body["session_id"] = json!(conversation);
+            body["conversation_id"] = json!(conversation);
         }
         body
     }
@@ -183,8 +183,7 @@ impl Bench {
     #[track_caller]
     pub(super) fn exported(&self, runs: &[&Answer]) {
         let of = |attributes: &Value| attributes["siglum.turn.id"].as_str().map(str::to_owned);
-        let is_there =
-            |turns: BTreeSet<String>| runs.iter().all(|a| turns.contains(a.run("turn_id")));
+        let is_there = |turns: BTreeSet<String>| runs.iter().all(|a| turns.contains(a.run("turn")));
         wait_until("Phoenix has them", || {
             let spans = self.phoenix.spans();
             is_there(spans.iter().filter_map(|s| of(&s["attributes"])).collect())
@@ -206,7 +205,7 @@ impl Bench {
     /// The spans of a run: others may be in the same trace.
     pub(super) fn own_spans(&self, answer: &Answer) -> Vec<Value> {
         let mut spans = self.spans_of(answer.run("trace_id"));
-        spans.retain(|s| s["attributes"]["siglum.turn.id"] == answer.run("turn_id"));
+        spans.retain(|s| s["attributes"]["siglum.turn.id"] == answer.run("turn"));
         assert!(!spans.is_empty(), "no span of {answer:#?}");
         spans
     }
@@ -227,7 +226,7 @@ impl Bench {
     /// The same, where the trace is not one conversation's alone: Phoenix shows a trace in one of them.
     #[track_caller]
     pub(super) fn is_recorded(&self, answer: &Answer, conversation: &str) {
-        assert_eq!(answer.run("session_id"), conversation, "{answer:#?}");
+        assert_eq!(answer.run("conversation_id"), conversation, "{answer:#?}");
         let header = |name: &str| answer.headers.get(name).map(String::as_str);
         assert_eq!(header("siglum-conversation-id"), Some(conversation));
         let (session, trace) = (answer.run("session"), answer.run("trace_id"));

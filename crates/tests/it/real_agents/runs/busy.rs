@@ -34,7 +34,7 @@ fn ten_at_once(agents: &[Agent]) {
         );
         bench.is_everywhere(answer, name);
     }
-    for field in ["session", "turn_id", "trace_id", "native_id"] {
+    for field in ["session", "turn", "trace_id", "native_id"] {
         let all: BTreeSet<&str> = answers.iter().map(|a| a.run(field)).collect();
         assert_eq!(all.len(), 10, "{field}: {all:?}");
     }
@@ -48,7 +48,7 @@ fn ten_at_once(agents: &[Agent]) {
             .iter()
             .find(|a| span["traceId"] == a.run("trace_id"));
         let own = own.unwrap_or_else(|| panic!("of nobody: {span:#}"));
-        assert_eq!(span["attributes"]["session.id"], own.run("session_id"));
+        assert_eq!(span["attributes"]["session.id"], own.run("conversation_id"));
     }
 }
 

@@ -72,7 +72,7 @@ fn names_itself(agent: Agent, unnamed: &[Option<Value>]) {
     for name in unnamed {
         let mut body = bench.body(agent, None, "say");
         if let Some(name) = name {
-            body["session_id"] = name.clone();
+            body["conversation_id"] = name.clone();
         }
         let answer = bench.done(&body);
         let native = answer.run("native_id").to_owned();
@@ -118,7 +118,7 @@ fn what_cannot_be_a_name_starts_nothing() {
         json!(["S1"]),
     ] {
         let mut body = bench.body(Agent::Claude, None, "say");
-        body["session_id"] = bad.clone();
+        body["conversation_id"] = bad.clone();
         let answer = bench.send(&[], &body);
         assert_eq!(answer.status, 400, "{bad}: {answer:#?}");
         assert!(!answer.code().is_empty(), "{bad}: {answer:#?}");
@@ -160,10 +160,10 @@ fn the_names_have_an_order() {
         (json!(null), &headers[1..], &c, vec![]),
     ] {
         let mut body = bench.body(Agent::Claude, None, "say");
-        body["session_id"] = named;
+        body["conversation_id"] = named;
         let answer = bench.send(headers, &body);
         assert_eq!(answer.status, 200, "{answer:#?}");
-        assert_eq!(answer.run("session_id"), *expected);
+        assert_eq!(answer.run("conversation_id"), *expected);
         let ignored = answer.body["ignored"].as_array().expect("a list");
         let ignored: Vec<_> = ignored.iter().filter_map(|i| i["value"].as_str()).collect();
         assert_eq!(ignored, lost);

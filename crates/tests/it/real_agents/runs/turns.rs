@@ -35,7 +35,7 @@ fn two_turns(agent: Agent) {
         bench.is_everywhere(answer, &name);
     }
     assert_eq!(first.run("session"), second.run("session"));
-    assert_ne!(first.run("turn_id"), second.run("turn_id"));
+    assert_ne!(first.run("turn"), second.run("turn"));
     let traces = [first.run("trace_id"), second.run("trace_id")];
     assert_ne!(
         traces[0], traces[1],
@@ -46,7 +46,7 @@ fn two_turns(agent: Agent) {
         for span in spans {
             assert_eq!(
                 span["attributes"]["siglum.turn.id"],
-                answer.run("turn_id"),
+                answer.run("turn"),
                 "{span:#}"
             );
             assert_eq!(

@@ -70,8 +70,9 @@ fn what_an_answer_comes_to() {
 
 #[test]
 fn an_answer_is_redacted_before_it_waits_and_delivered_by_the_stable_route() {
-    let (_dir, mut replica) =
-        one(r#","target":"session","session":"team:lead","route":"team:h:heartbeat:heartbeat""#);
+    let (_dir, mut replica) = one(
+        r#","target":"route","target_route_key":"team:lead","route_key":"team:h:heartbeat:heartbeat""#,
+    );
     let now = at("2026-01-05T00:10:00Z");
     let claimed = replica.claim(now).remove(0);
     let keys = replica.begin(now, &claimed);
@@ -92,7 +93,7 @@ fn an_answer_is_redacted_before_it_waits_and_delivered_by_the_stable_route() {
         assert!(!parcel.text.contains(secret) && parcel.text.starts_with("It is"));
         Ok(())
     });
-    let target = Target::Session(siglum_domain::context::RouteKey::new("team:lead").unwrap());
+    let target = Target::Route(siglum_domain::context::RouteKey::new("team:lead").unwrap());
     assert_eq!(
         sent,
         [("h@2026-01-05T00:10:00Z".to_owned(), keys.route, target)]
@@ -293,7 +294,7 @@ fn somebody_who_asks_gets_a_tick_also_when_it_is_quiet_or_paused() {
 
 #[test]
 fn a_shared_heartbeat_has_both_keys_equal() {
-    let (_dir, mut replica) = one(r#","isolated":false,"route":"agent:main""#);
+    let (_dir, mut replica) = one(r#","isolated":false,"route_key":"agent:main""#);
     let now = at("2026-01-05T00:10:00Z");
     let claimed = replica.claim(now).remove(0);
     let keys = replica.begin(now, &claimed);

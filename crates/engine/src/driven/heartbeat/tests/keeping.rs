@@ -78,7 +78,7 @@ fn a_change_of_where_answers_go_is_recorded() {
     .unwrap();
     let other = defined(
         "h",
-        r#""every":"10m","target":"session","session":"team:lead""#,
+        r#""every":"10m","target":"route","target_route_key":"team:lead""#,
     );
     keep(&mut replica, START, &other, Origin::Asked).unwrap();
     keep(&mut replica, START, &other, Origin::Asked).unwrap();
@@ -86,7 +86,7 @@ fn a_change_of_where_answers_go_is_recorded() {
     assert_eq!(rows.len(), 2, "what changes nothing is not told: {rows:?}");
     assert!(
         rows.iter()
-            .any(|t| t.contains(r#""target":"session team:lead","target_before":"log""#)),
+            .any(|t| t.contains(r#""target":"route team:lead","target_before":"log""#)),
         "{rows:?}"
     );
 }
