@@ -41,7 +41,7 @@ fn all_checks(
     checks.extend(intents(&waiting));
     checks.extend(unfinished(&waiting));
     checks.extend(damaged(&doctor::damaged(ledger)?));
-    let look = verify::look(world, ledger)?;
+    let look = verify::spot_check(world, ledger)?;
     checks.push(stored(&look));
     // Otherwise there is too much of it to be gone through here.
     if look.is_whole {

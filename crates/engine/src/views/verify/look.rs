@@ -45,7 +45,7 @@ pub struct Look {
 ///
 /// # Errors
 /// Those of the store as a whole.
-pub fn look(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<Look, LedgerError> {
+pub fn spot_check(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<Look, LedgerError> {
     let now = world.now();
     let (mut notes, mut verified) = read(ledger, |tx| Ok((Notes::read(tx)?, tx.cursor(SOUND)?)))?;
     let mut walk = Walk {

@@ -10,7 +10,7 @@ mod look;
 mod report;
 mod sinks;
 
-pub use look::{Look, look, note_sound};
+pub use look::{Look, note_sound, spot_check};
 pub use report::{Counts, Kind, Problem, Report};
 
 use siglum_domain::SessionId;

@@ -71,7 +71,7 @@ fn what_was_not_touched_is_sound() {
 #[test]
 fn a_look_with_enough_time_is_at_everything_and_finds_again_what_it_found() {
     let (mut stage, sessions) = stage();
-    let found = stage.play(|world, ledger| super::look(world, ledger).unwrap());
+    let found = stage.play(|world, ledger| super::spot_check(world, ledger).unwrap());
     assert!(found.is_whole && found.report.is_sound(), "{found:?}");
     assert_eq!(found.report.counts.sessions, MANY as u64);
     assert!(found.verified.is_some());
@@ -79,7 +79,7 @@ fn a_look_with_enough_time_is_at_everything_and_finds_again_what_it_found() {
     let sql = "UPDATE observations SET key = 'other' WHERE session = ?1 AND sequence = 2";
     damage(&stage, sql, sessions[MANY / 2]);
     for _ in 0..2 {
-        let found = stage.play(|world, ledger| super::look(world, ledger).unwrap());
+        let found = stage.play(|world, ledger| super::spot_check(world, ledger).unwrap());
         assert_eq!(found.report.counts.sessions, MANY as u64);
         assert!(found.report.unsound.contains_key(&sessions[MANY / 2]));
     }
