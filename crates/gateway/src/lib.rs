@@ -7,11 +7,14 @@
 mod addressed;
 mod admission;
 mod app;
+mod audit_note;
 mod body;
 mod caller;
 mod connection;
 mod cors;
 mod heartbeats;
+mod identities;
+mod issuer_keys;
 mod ledgers;
 mod limits;
 mod listen;

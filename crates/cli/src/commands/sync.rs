@@ -95,10 +95,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, _) = cx.settled()?;
     if let (Some(session), Some((address, token))) = (&args.session, &named) {
         let session = find::session(&mut ledger, session)?;
-        let kept = gateway::at(&mut ledger, address)?;
-        let kept = kept.and_then(|p| gateway::kept_token(&cx.home, &p.name));
-        let to = (address, token.clone().or(kept));
-        let passed = send_session(cx, session, to, None)?;
+        let token = match token {
+            Some(token) => Some(token.clone()),
+            None => {
+                let kept = gateway::at(&mut ledger, address)?.map(|p| p.name);
+                gateway::token_for(&cx.home, address, kept.as_deref())?
+            }
+        };
+        let passed = send_session(cx, session, (address, token), None)?;
         return outcome::session(cx, session, address, &passed);
     }
     if named.is_none() && args.scope.is_given(args.kinds) {
