@@ -38,6 +38,18 @@ pub fn host() -> String {
 /// The way to a gateway, for batches.
 pub struct Way(pub GatewayClient);
 
+impl Way {
+    /// Goes on by the token that there is now for a destination: a login may expire while much is sent.
+    pub fn renew(&mut self, home: &Home, destination: &str, timeouts: Timeouts) {
+        let address = self.0.address().clone();
+        if let Ok(token) = token_for(home, &address, Some(destination))
+            && token.as_ref() != self.0.token()
+        {
+            self.0 = GatewayClient::new(address, token, timeouts);
+        }
+    }
+}
+
 impl Gate for Way {
     fn send(&mut self, batch: &[u8]) -> Result<Positions, GateError> {
         let strange = |e: serde_json::Error| {

@@ -171,7 +171,7 @@ impl Login {
         }
         match login.renew() {
             Ok(()) => {
-                keep(home, &login).map_err(CommandError::at(&home.tokens()))?;
+                write(home, &login).map_err(CommandError::at(&home.tokens()))?;
                 login.kept_token()
             }
             Err(why) => login.if_it_holds(Some(why)),
@@ -251,6 +251,15 @@ fn path(home: &Home, gateway: &str) -> PathBuf {
 
 /// Keeps a login, in place of another one at the same gateway.
 pub fn keep(home: &Home, login: &Login) -> io::Result<()> {
+    // A process that renews the other one now would bring it back.
+    let _turn = match path(home, &login.gateway).exists() {
+        true => turn(home, &login.gateway),
+        false => None,
+    };
+    write(home, login)
+}
+
+fn write(home: &Home, login: &Login) -> io::Result<()> {
     let text = serde_json::to_string(login)?;
     secret_files::write(home, &file_name(&login.gateway), &text)
 }

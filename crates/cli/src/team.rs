@@ -138,16 +138,21 @@ impl Team {
         Self::reached(cx, ledger, |_| true)
     }
 
-    /// Those that the user is logged in at.
-    fn logged_in(cx: &Cx) -> Self {
+    /// Those that the user is logged in at. The scope of one that is remembered stands.
+    fn logged_in(cx: &Cx, ledger: Option<&mut SqliteLedger>) -> Result<Self, CommandError> {
+        let known = match ledger {
+            Some(ledger) => gateway::remembered(ledger)?,
+            None => Vec::new(),
+        };
+        let is_new = |login: &Login| known.iter().all(|p| p.target != login.gateway);
         let gateway = |login: Login| {
             Some(Gateway {
                 address: Address::parse(&login.gateway, Plain::Anywhere).ok()?,
                 credential: Credential::Login(Box::new(login)),
             })
         };
-        let logins = logins::all(&cx.home).into_iter();
-        Self(logins.filter_map(gateway).collect())
+        let logins = logins::all(&cx.home).into_iter().filter(is_new);
+        Ok(Self(logins.filter_map(gateway).collect()))
     }
 
     fn reached(

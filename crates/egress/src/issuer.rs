@@ -44,10 +44,27 @@ pub enum IssuerError {
 /// What an issuer says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
-    keys: Address,
-    device: Option<Address>,
-    token: Option<Address>,
+    keys: Endpoint,
+    device: Option<Endpoint>,
+    token: Option<Endpoint>,
     address: Address,
+}
+
+/// Where requests of one kind go. A slash at its end and a query belong to it: an [`Address`] has neither.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Endpoint {
+    address: Address,
+    url: String,
+}
+
+impl Endpoint {
+    fn parse(url: &str) -> Result<Self, IssuerError> {
+        let base = url.split('?').next().unwrap_or_default();
+        Ok(Self {
+            address: Address::parse(base, Plain::Loopback).map_err(bad_address)?,
+            url: url.to_owned(),
+        })
+    }
 }
 
 impl Provider {
@@ -69,12 +86,7 @@ impl Provider {
         if document["issuer"].as_str() != Some(issuer) {
             return Err(strange(&address, "it names itself otherwise"));
         }
-        let endpoint = |name: &str| match document[name].as_str() {
-            None => Ok(None),
-            Some(text) => Address::parse(text, Plain::Loopback)
-                .map(Some)
-                .map_err(bad_address),
-        };
+        let endpoint = |name: &str| document[name].as_str().map(Endpoint::parse).transpose();
         let keys = endpoint("jwks_uri")?;
         Ok(Self {
             keys: keys.ok_or_else(|| strange(&address, "it has no `jwks_uri`"))?,
@@ -89,14 +101,15 @@ impl Provider {
     /// # Errors
     /// Why there are none.
     pub fn key_set(&self, timeouts: Timeouts) -> Result<Value, IssuerError> {
-        let sent = agent(&self.keys, timeouts)
-            .get(self.keys.as_str())
+        let Endpoint { address, url } = &self.keys;
+        let sent = agent(address, timeouts)
+            .get(url.as_str())
             .header("accept", "application/json")
             .call();
-        match read_reply(&self.keys, sent)? {
+        match read_reply(address, sent)? {
             (200, document) if document["keys"].is_array() => Ok(document),
-            (200, _) => Err(strange(&self.keys, "its response has no keys")),
-            (status, _) => Err(strange(&self.keys, format!("it responds with {status}"))),
+            (200, _) => Err(strange(address, "its response has no keys")),
+            (status, _) => Err(strange(address, format!("it responds with {status}"))),
         }
     }
 }
@@ -213,13 +226,16 @@ mod tests {
     #[test]
     fn an_issuer_is_found_by_its_document_and_gives_its_keys() {
         let keys = r#"{"keys": [{"kid": "a"}]}"#;
-        let (url, serving) = played(vec![(200, discovery()), (200, keys.to_owned())]);
+        // Some end their endpoints with a slash, without which nothing is there.
+        let document = discovery().replace("ISSUER/keys", "ISSUER/keys/?v=1");
+        let (url, serving) = played(vec![(200, document), (200, keys.to_owned())]);
         let provider = Provider::discover(&url, Timeouts::default()).unwrap();
         let keys = provider.key_set(Timeouts::default()).unwrap();
         assert_eq!(keys["keys"][0]["kid"], "a");
         let requests = serving.join().unwrap();
         assert!(requests[0].starts_with("GET /.well-known/openid-configuration "));
-        assert!(requests[1].starts_with("GET /keys "), "{requests:?}");
+        let is_asked = requests[1].starts_with("GET /keys/?v=1 ");
+        assert!(is_asked, "{requests:?}");
     }
 
     #[test]

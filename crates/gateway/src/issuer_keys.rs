@@ -101,9 +101,13 @@ impl IssuerKeys {
         let mut known = fetched.known();
         if token.key_in(&known.keys).is_none() {
             known = fetched.fetch_behind(known.at).await?;
-        } else if known.is_old() {
+        } else if known.is_old() && known.failed.is_some() {
+            // It was away the last time: nobody waits for it again.
             let (fetched, at) = (Arc::clone(fetched), known.at);
             tokio::spawn(async move { fetched.fetch_behind(at).await.map(drop) });
+        } else if known.is_old() {
+            // A key that the issuer took back does not count once more because nobody came for long.
+            known = fetched.fetch_behind(known.at).await.unwrap_or(known);
         }
         let key = token.key_in(&known.keys);
         let key = key.ok_or(TokenRefusal::Invalid("its issuer has no such key"))?;
@@ -122,7 +126,7 @@ impl Fetched {
     }
 
     /// Keys that are newer than those of a time: what another request fetched meanwhile, or what the issuer has now.
-    async fn fetch_behind(&self, at: Option<Instant>) -> Result<Known, Unverified> {
+    async fn fetch_behind(self: &Arc<Self>, at: Option<Instant>) -> Result<Known, Unverified> {
         let _turn = self.turn.lock().await;
         let known = self.known();
         if known.at != at {
@@ -131,28 +135,32 @@ impl Fetched {
         if known.failed_lately() || self.rate.check().is_err() {
             return Err(Unverified::Away);
         }
-        let issuer = Arc::clone(&self.issuer);
-        let why = match tokio::task::spawn_blocking(move || issuer.fetch_keys()).await {
-            Ok(Ok(keys)) => {
-                let known = Known {
-                    keys: Arc::new(keys),
-                    at: Some(Instant::now()),
-                    failed: None,
-                };
-                self.note(&known);
-                return Ok(known);
+        // Whoever asked may have gone before the issuer answers: what it says is noted all the same.
+        let own = Arc::clone(self);
+        let fetching = tokio::task::spawn_blocking(move || own.fetch());
+        fetching.await.unwrap_or(Err(Unverified::Away))
+    }
+
+    /// Asks the issuer, and notes what came of that.
+    fn fetch(&self) -> Result<Known, Unverified> {
+        let known = match self.issuer.fetch_keys() {
+            Ok(keys) => Known {
+                keys: Arc::new(keys),
+                at: Some(Instant::now()),
+                failed: None,
+            },
+            Err(error) => {
+                let name = self.issuer.name();
+                tracing::warn!("cannot read the keys of issuer {name}: {error}");
+                let failed = Some(Instant::now());
+                self.note(&Known {
+                    failed,
+                    ..self.known()
+                });
+                return Err(Unverified::Away);
             }
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => error.to_string(),
         };
-        tracing::warn!(
-            "cannot read the keys of issuer {}: {why}",
-            self.issuer.name()
-        );
-        self.note(&Known {
-            failed: Some(Instant::now()),
-            ..known
-        });
-        Err(Unverified::Away)
+        self.note(&known);
+        Ok(known)
     }
 }

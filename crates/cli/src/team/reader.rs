@@ -70,19 +70,20 @@ impl Reader {
         };
         // A login names a gateway, too, for whoever asks for nothing but the team's answer.
         let team = match team.is_empty() && env::text(ADDRESS).is_none() {
-            true => Team::logged_in(cx),
+            true => Team::logged_in(cx, ledger.as_mut())?,
             false => team,
         };
         Self::new(cx, &one(team)?)
     }
 
-    /// A reader of each gateway of the repository that we stand in.
-    pub fn all(cx: &Cx, ledger: Option<&mut SqliteLedger>) -> Result<Vec<Self>, CommandError> {
+    /// A reader of each gateway of the repository that we stand in, or why there is no token for it.
+    pub fn all(
+        cx: &Cx,
+        ledger: Option<&mut SqliteLedger>,
+    ) -> Result<Vec<Result<Self, CommandError>>, CommandError> {
         let gateways = here(cx, ledger)?.0;
-        gateways
-            .iter()
-            .map(|gateway| Self::new(cx, gateway))
-            .collect()
+        let readers = gateways.iter().map(|gateway| Self::new(cx, gateway));
+        Ok(readers.collect())
     }
 
     fn new(cx: &Cx, gateway: &Gateway) -> Result<Self, CommandError> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{IssuerError, Provider, read_reply, refusal, strange};
+use super::{Endpoint, IssuerError, Provider, read_reply, refusal, strange};
 use crate::address::Address;
 use crate::agent::{Timeouts, agent};
 use crate::problem::shown;
@@ -79,14 +79,14 @@ impl Provider {
         timeouts: Timeouts,
     ) -> Result<DeviceAuthorization, IssuerError> {
         let endpoint = self.device.as_ref();
-        let address = endpoint
+        let endpoint = endpoint
             .ok_or_else(|| strange(&self.address, "it has no `device_authorization_endpoint`"))?;
         let scope = client.scopes.join(" ");
         let mut form = vec![("client_id", client.id), ("scope", scope.as_str())];
         form.extend(client.audience.map(|audience| ("audience", audience)));
-        match posted(address, &form, timeouts)? {
-            (200, document) => DeviceAuthorization::read(address, &document),
-            (status, document) => Err(refusal(address, status, &document)),
+        match posted(endpoint, &form, timeouts)? {
+            (200, document) => DeviceAuthorization::read(&endpoint.address, &document),
+            (status, document) => Err(refusal(&endpoint.address, status, &document)),
         }
     }
 
@@ -100,21 +100,21 @@ impl Provider {
         authorization: &DeviceAuthorization,
         timeouts: Timeouts,
     ) -> Result<DevicePoll, IssuerError> {
-        let address = self.token_endpoint()?;
+        let endpoint = self.token_endpoint()?;
         let form = [
             ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
             ("device_code", authorization.device_code.reveal()),
             ("client_id", client.id),
         ];
-        let (status, document) = posted(address, &form, timeouts)?;
+        let (status, document) = posted(endpoint, &form, timeouts)?;
         if status == 200 {
-            let tokens = IssuedTokens::read(address, &document)?;
+            let tokens = IssuedTokens::read(&endpoint.address, &document)?;
             return Ok(DevicePoll::Granted(Box::new(tokens)));
         }
         match document["error"].as_str() {
             Some("authorization_pending") => Ok(DevicePoll::Pending),
             Some("slow_down") => Ok(DevicePoll::SlowDown),
-            _ => Err(refusal(address, status, &document)),
+            _ => Err(refusal(&endpoint.address, status, &document)),
         }
     }
 
@@ -128,19 +128,19 @@ impl Provider {
         refresh: &Token,
         timeouts: Timeouts,
     ) -> Result<IssuedTokens, IssuerError> {
-        let address = self.token_endpoint()?;
+        let endpoint = self.token_endpoint()?;
         let form = [
             ("grant_type", "refresh_token"),
             ("refresh_token", refresh.reveal()),
             ("client_id", client),
         ];
-        match posted(address, &form, timeouts)? {
-            (200, document) => IssuedTokens::read(address, &document),
-            (status, document) => Err(refusal(address, status, &document)),
+        match posted(endpoint, &form, timeouts)? {
+            (200, document) => IssuedTokens::read(&endpoint.address, &document),
+            (status, document) => Err(refusal(&endpoint.address, status, &document)),
         }
     }
 
-    fn token_endpoint(&self) -> Result<&Address, IssuerError> {
+    fn token_endpoint(&self) -> Result<&Endpoint, IssuerError> {
         let endpoint = self.token.as_ref();
         endpoint.ok_or_else(|| strange(&self.address, "it has no `token_endpoint`"))
     }
@@ -197,15 +197,15 @@ impl IssuedTokens {
 }
 
 fn posted(
-    address: &Address,
+    endpoint: &Endpoint,
     form: &[(&str, &str)],
     timeouts: Timeouts,
 ) -> Result<(u16, Value), IssuerError> {
-    let sent = agent(address, timeouts)
-        .post(address.as_str())
+    let sent = agent(&endpoint.address, timeouts)
+        .post(endpoint.url.as_str())
         .header("accept", "application/json")
         .send_form(form.iter().copied());
-    read_reply(address, sent)
+    read_reply(&endpoint.address, sent)
 }
 
 #[cfg(test)]

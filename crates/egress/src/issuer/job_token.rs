@@ -1,8 +1,7 @@
 //! The token of a job of GitHub Actions: the runner hands out an address, and a token to ask there for one that says which
 //! job this is.
 
-use super::{IssuerError, bad_address, read_reply, refusal, strange};
-use crate::address::{Address, Plain};
+use super::{Endpoint, IssuerError, read_reply, refusal, strange};
 use crate::agent::{Timeouts, agent};
 use crate::token::Token;
 
@@ -17,10 +16,9 @@ pub fn request_job_token(
     timeouts: Timeouts,
 ) -> Result<Token, IssuerError> {
     // It has a query, which says which version of the service is meant.
-    let base = url.split('?').next().unwrap_or_default();
-    let address = Address::parse(base, Plain::Loopback).map_err(bad_address)?;
+    let Endpoint { address, url } = Endpoint::parse(url)?;
     let sent = agent(&address, timeouts)
-        .get(url)
+        .get(url.as_str())
         .query("audience", audience)
         .header("accept", "application/json")
         .header("authorization", bearer.header())

@@ -83,7 +83,7 @@ impl Grant {
         }
         let names = |known: &[&str]| {
             let narrows = |(name, pattern): (&String, &Pattern)| {
-                known.contains(&name.as_str()) && *pattern != Pattern::anything()
+                known.contains(&name.as_str()) && pattern.says_whose()
             };
             claims.iter().any(narrows)
         };
@@ -159,10 +159,6 @@ enum Pattern {
 }
 
 impl Pattern {
-    const fn anything() -> Self {
-        Self::Beginning(String::new())
-    }
-
     fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() || text.len() > TEXT_MOST {
             return Err("must have 1 to 500 bytes");
@@ -178,6 +174,14 @@ impl Pattern {
         match is_whole && !beginning.contains(ANYTHING) {
             true => Ok(Self::Beginning(beginning.to_owned())),
             false => Err("may have a `*` behind `/` or `:` only, or alone"),
+        }
+    }
+
+    /// Whether it narrows a claim down to somebody: `*` does not, and `repo:*` does not either.
+    fn says_whose(&self) -> bool {
+        match self {
+            Self::Exactly(_) => true,
+            Self::Beginning(beginning) => beginning.contains('/'),
         }
     }
 
@@ -215,11 +219,12 @@ pub(super) fn claim<'c>(claims: &'c Claims, name: &str) -> Option<&'c Value> {
 /// Checks how a repository is written: its id, or its remote, whose host no claim gives.
 fn check_repository(text: &str) -> Result<(), String> {
     let any_name = |_: &str| Some("o".to_owned());
-    let is_known = |text: &str| remote_of(text).is_some() || text.parse::<RepositoryId>().is_ok();
-    let begins_with_host = text
-        .split('{')
-        .next()
-        .is_some_and(|host| host.contains('/'));
+    // A path says something on one machine only.
+    let is_remote = |text: &str| remote_of(text).is_some_and(|name| !name.starts_with('/'));
+    let is_known = |text: &str| is_remote(text) || text.parse::<RepositoryId>().is_ok();
+    let name = text.split_once("://").map_or(text, |(_, name)| name);
+    let host = name.split('{').next();
+    let begins_with_host = host.is_some_and(|host| host.contains('/'));
     let is_right = match text.contains('{') {
         true => begins_with_host && filled_by(text, any_name).is_some_and(|t| is_known(&t)),
         false => is_known(text),
@@ -372,6 +377,9 @@ mod tests {
             "github.com",
             "a b",
             "github.com/{x} y",
+            "https://{host}/{repository}",
+            "ssh://git@{host}/o",
+            "/srv/git/{repository}",
         ] {
             refuses(
                 form(dev, &["read"], &[text]),
@@ -385,7 +393,11 @@ mod tests {
             "`repositories`",
         );
         let everywhere = &["github.com/{repository}"];
-        for claims in [[("ref", "refs/heads/main")], [("repository_owner", "*")]] {
+        for claims in [
+            [("ref", "refs/heads/main")],
+            [("repository_owner", "*")],
+            [("sub", "repo:*")],
+        ] {
             refuses(
                 form(&claims, &["sync"], everywhere),
                 Public::EverybodysJobs,

@@ -2,6 +2,8 @@
 //!
 //! Nothing of its claims is given out before its signature is verified, except which issuer it names.
 
+use std::fmt;
+
 use serde_json::Value;
 use siglum_domain::{Timestamp, base64url};
 
@@ -30,8 +32,7 @@ pub enum TokenRefusal {
     NoGrant { issuer: String },
 }
 
-/// A token that nobody has verified.
-#[derive(Debug)]
+/// A token that nobody has verified. It is not shown: whoever reads it has it.
 pub struct SignedToken<'t> {
     algorithm: Algorithm,
     key_id: Option<String>,
@@ -104,6 +105,12 @@ impl<'t> SignedToken<'t> {
     }
 }
 
+impl fmt::Debug for SignedToken<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SignedToken(…)")
+    }
+}
+
 fn json_part(text: &str) -> Option<Claims> {
     serde_json::from_slice(&base64url::decode(text)?).ok()
 }
@@ -133,6 +140,7 @@ mod tests {
         let (text, keys) = signed(&header, &json!({ "iss": "i", "n": 1 }));
         let token = SignedToken::parse(&text).unwrap();
         assert_eq!(token.issuer(), Some("i"));
+        assert_eq!(format!("{token:?}"), "SignedToken(…)");
         let key = token.key_in(&keys).unwrap();
         assert_eq!(token.verified_claims(key).unwrap()["n"], 1);
         let (other, _) = signed(&header, &json!({ "iss": "i", "n": 2 }));
