@@ -13,6 +13,10 @@ use etcetera::BaseStrategy;
 use siglum_domain::context::Rule;
 use siglum_engine::retention::RetentionPolicy;
 
+#[cfg(feature = "gateway")]
+use crate::error::CommandError;
+#[cfg(feature = "gateway")]
+use crate::platform::regular_file;
 use crate::{env, time};
 
 /// A file of settings that is larger than this is left out, in bytes.
@@ -68,6 +72,9 @@ const AGE_LEAST: Duration = Duration::from_hours(24);
 
 /// The table of what is run on a schedule, in the user's file alone.
 pub const HEARTBEATS: &str = "heartbeat";
+
+/// The table of issuers whose tokens a gateway takes, in the user's file alone.
+pub const ISSUERS: &str = "issuer";
 
 const SWITCH: Values = Values::OneOf(&["true", "false"]);
 
@@ -183,6 +190,17 @@ pub fn user_file() -> PathBuf {
         .join("siglum/config.toml")
 }
 
+/// The text of the user's file, if there is one.
+#[cfg(feature = "gateway")]
+pub fn user_text() -> Result<Option<String>, CommandError> {
+    let path = user_file();
+    match regular_file::read_settings(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(CommandError::failed(format!("{}: {e}", path.display()))),
+    }
+}
+
 /// The repository's file.
 pub fn repository_file(worktree: &Path) -> PathBuf {
     worktree.join(".siglum.toml")
@@ -242,8 +260,8 @@ impl Config {
                     .extend(wrong.into_iter().map(|w| format!("{file}: {w}")));
                 continue;
             }
-            // What is run on a schedule is read where it is run; a repository says nothing of it.
-            if name == HEARTBEATS && origin == Origin::User {
+            // These are read where they are needed; a repository says nothing of them.
+            if [HEARTBEATS, ISSUERS].contains(&name.as_str()) && origin == Origin::User {
                 continue;
             }
             let value = match value {

@@ -17,7 +17,8 @@ use crate::clock::Ids;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::home::Home;
-use crate::{env, secret_files, ui};
+use crate::logins::{self, Login};
+use crate::{env, job_token, secret_files, ui};
 
 /// The variable with the address.
 pub const ADDRESS: &str = "SIGLUM_GATEWAY";
@@ -36,6 +37,18 @@ pub fn host() -> String {
 
 /// The way to a gateway, for batches.
 pub struct Way(pub GatewayClient);
+
+impl Way {
+    /// Goes on by the token that there is now for a destination: a login may expire while much is sent.
+    pub fn renew(&mut self, home: &Home, destination: &str, timeouts: Timeouts) {
+        let address = self.0.address().clone();
+        if let Ok(token) = token_for(home, &address, Some(destination))
+            && token.as_ref() != self.0.token()
+        {
+            self.0 = GatewayClient::new(address, token, timeouts);
+        }
+    }
+}
 
 impl Gate for Way {
     fn send(&mut self, batch: &[u8]) -> Result<Positions, GateError> {
@@ -135,16 +148,102 @@ pub fn drop_token(home: &Home, name: &str) {
     let _ = fs::remove_file(token_path(home, name));
 }
 
+/// By what a gateway knows us.
+#[derive(Clone)]
+pub enum Credential {
+    /// A token that the user gave.
+    Token(Token),
+    /// A login at it.
+    Login(Box<Login>),
+    /// The job of a CI system that this runs in; what tells it from others.
+    Job(String),
+}
+
+impl Credential {
+    /// What there is for a gateway: a login, else the token that was given for its destination, else the job that this runs
+    /// in. Nobody is asked.
+    pub fn find(home: &Home, address: &Address, destination: Option<&str>) -> Option<Self> {
+        if let Some(login) = logins::read(home, address.as_str()) {
+            return Some(Self::Login(Box::new(login)));
+        }
+        let kept = destination.and_then(|name| kept_token(home, name));
+        let job = || job_token::job().map(Self::Job);
+        kept.map(Self::Token).or_else(job)
+    }
+
+    /// A token that holds, for which an issuer may have to be asked.
+    pub fn token(&self, home: &Home, address: &Address) -> Result<Token, CommandError> {
+        match self {
+            Self::Token(token) => Ok(token.clone()),
+            Self::Login(login) => login.current_token(home),
+            Self::Job(_) => job_token::token(address),
+        }
+    }
+
+    /// The same, or the one that expired where no other can be had: the gateway says then what is wrong with it.
+    fn last_token(&self, home: &Home, address: &Address) -> Option<Token> {
+        match (self.token(home, address), self) {
+            (Ok(token), _) => Some(token),
+            (Err(_), Self::Login(login)) => login.kept_token().ok(),
+            (Err(_), _) => None,
+        }
+    }
+
+    /// As whom the gateway knows us, where somebody logged in.
+    pub fn login_name(&self) -> Option<&str> {
+        match self {
+            Self::Login(login) => Some(&login.name),
+            Self::Token(_) | Self::Job(_) => None,
+        }
+    }
+
+    /// What stays the same while tokens change. It may be a secret.
+    pub fn asker(&self) -> String {
+        match self {
+            Self::Token(token) => token.reveal().to_owned(),
+            Self::Login(login) => format!("{} {}", login.issuer, login.subject),
+            Self::Job(job) => job.clone(),
+        }
+    }
+}
+
+/// The token for a gateway, and for a destination there, if there is one.
+pub fn token_for(
+    home: &Home,
+    address: &Address,
+    destination: Option<&str>,
+) -> Result<Option<Token>, CommandError> {
+    let credential = Credential::find(home, address, destination);
+    let token = credential.map(|credential| credential.token(home, address));
+    token.transpose()
+}
+
 /// The client of a destination that the user named before. That it is plain, if it is, was said then.
 pub fn client(
     home: &Home,
     projection: &Projection,
     timeouts: Timeouts,
 ) -> Result<GatewayClient, CommandError> {
-    let address =
-        Address::parse(&projection.target, Plain::Anywhere).map_err(CommandError::failed)?;
-    let token = kept_token(home, &projection.name);
+    let address = destination_address(projection)?;
+    let token = token_for(home, &address, Some(&projection.name))?;
     Ok(GatewayClient::new(address, token, timeouts))
+}
+
+/// The same for a worker, which nobody watches: a login that has expired is noted with the destination, as the gateway
+/// refuses it.
+pub fn client_of_worker(
+    home: &Home,
+    projection: &Projection,
+    timeouts: Timeouts,
+) -> Result<GatewayClient, CommandError> {
+    let address = destination_address(projection)?;
+    let credential = Credential::find(home, &address, Some(&projection.name));
+    let token = credential.and_then(|credential| credential.last_token(home, &address));
+    Ok(GatewayClient::new(address, token, timeouts))
+}
+
+fn destination_address(projection: &Projection) -> Result<Address, CommandError> {
+    Address::parse(&projection.target, Plain::Anywhere).map_err(CommandError::failed)
 }
 
 /// The destinations that are remembered.

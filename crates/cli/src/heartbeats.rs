@@ -9,16 +9,13 @@ use siglum_gateway::Configured;
 
 use crate::config::{self, HEARTBEATS};
 use crate::error::CommandError;
-use crate::platform::regular_file;
 
 /// Reads them. One that breaks a rule is an error: what is not run is not to be missed.
 pub fn configured() -> Result<Vec<Configured>, CommandError> {
-    let path = config::user_file();
-    let text = match regular_file::read_settings(&path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(CommandError::failed(format!("{}: {e}", path.display()))),
+    let Some(text) = config::user_text()? else {
+        return Ok(Vec::new());
     };
+    let path = config::user_file();
     read(&text).map_err(|wrong| CommandError::failed(format!("{}: {wrong}", path.display())))
 }
 

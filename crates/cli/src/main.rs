@@ -21,7 +21,11 @@ mod heartbeats;
 mod home;
 mod hook;
 mod install_record;
+#[cfg(feature = "gateway")]
+mod issuers;
+mod job_token;
 mod known_ledger;
+mod logins;
 mod platform;
 #[cfg(test)]
 mod schema;

@@ -12,8 +12,8 @@ use crate::error::CommandError;
 use crate::home::Home;
 use crate::platform::regular_file;
 
-/// The largest file with a secret, in bytes.
-const MOST: u64 = 8 << 10;
+/// The largest file with a secret, in bytes: a token of an issuer has 16384 at most, and one that is cut off is none.
+const MOST: u64 = 32 << 10;
 
 /// A secret from a file; `what` it is, for people.
 pub fn read(path: &Path, what: &str) -> Result<String, CommandError> {

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, Timestamp};
-use siglum_egress::{Address, EgressError, GatewayClient, Once, Plain, Timeouts, Token};
+use siglum_egress::{Address, EgressError, GatewayClient, Once, Plain, Timeouts};
 use siglum_engine::commits::answers::{
     CHECKPOINTS_MOST, COMMITS_MOST, CommitAnswer, CommitAnswers,
 };
@@ -24,7 +24,9 @@ use siglum_ledger::{Projection, SqliteLedger};
 use self::answer_cache::{Kept, KeptAnswers};
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::gateway::{self, ADDRESS, TOKEN_FILE};
+use crate::gateway::{self, ADDRESS, Credential, TOKEN_FILE};
+use crate::home::Home;
+use crate::logins::{self, Login};
 use crate::{clock, env, ui};
 
 /// How long one request may take.
@@ -114,7 +116,7 @@ pub struct Team(Vec<Gateway>);
 
 struct Gateway {
     address: Address,
-    token: Token,
+    credential: Credential,
 }
 
 impl Team {
@@ -136,6 +138,23 @@ impl Team {
         Self::reached(cx, ledger, |_| true)
     }
 
+    /// Those that the user is logged in at. The scope of one that is remembered stands.
+    fn logged_in(cx: &Cx, ledger: Option<&mut SqliteLedger>) -> Result<Self, CommandError> {
+        let known = match ledger {
+            Some(ledger) => gateway::remembered(ledger)?,
+            None => Vec::new(),
+        };
+        let is_new = |login: &Login| known.iter().all(|p| p.target != login.gateway);
+        let gateway = |login: Login| {
+            Some(Gateway {
+                address: Address::parse(&login.gateway, Plain::Anywhere).ok()?,
+                credential: Credential::Login(Box::new(login)),
+            })
+        };
+        let logins = logins::all(&cx.home).into_iter().filter(is_new);
+        Ok(Self(logins.filter_map(gateway).collect()))
+    }
+
     fn reached(
         cx: &Cx,
         ledger: Option<&mut SqliteLedger>,
@@ -148,21 +167,29 @@ impl Team {
         let mut gateways = Vec::new();
         for projection in known.iter().filter(|projection| is_reached(projection)) {
             if let Ok(address) = Address::parse(&projection.target, Plain::Anywhere)
-                && let Some(token) = gateway::kept_token(&cx.home, &projection.name)
+                && let Some(credential) =
+                    Credential::find(&cx.home, &address, Some(&projection.name))
             {
-                gateways.push(Gateway { address, token });
+                gateways.push(Gateway {
+                    address,
+                    credential,
+                });
             }
         }
-        match environment_gateway(&known) {
+        match environment_gateway(&cx.home, &known) {
             Ok(gateway) => gateways.extend(gateway),
             Err(error) => cx.ui.warning(format!("{:#}", error.source)),
         }
         Ok(Self(gateways))
     }
 
-    /// The addresses of all of them.
-    pub fn addresses(&self) -> Vec<String> {
-        self.0.iter().map(|g| g.address.to_string()).collect()
+    /// The address of each of them, and as whom it knows us, where somebody logged in.
+    pub fn addresses(&self) -> Vec<(String, Option<String>)> {
+        let login = |g: &Gateway| g.credential.login_name().map(str::to_owned);
+        let gateways = self.0.iter();
+        gateways
+            .map(|g| (g.address.to_string(), login(g)))
+            .collect()
     }
 
     /// Whether nobody may be asked.
@@ -186,17 +213,26 @@ impl Team {
     }
 }
 
-/// The gateway that the environment names, with a token. The scope of one that is remembered stands.
-fn environment_gateway(known: &[Projection]) -> Result<Option<Gateway>, CommandError> {
+/// The gateway that the environment names, with a credential. The scope of one that is remembered stands.
+fn environment_gateway(home: &Home, known: &[Projection]) -> Result<Option<Gateway>, CommandError> {
     let Some(text) = env::text(ADDRESS) else {
         return Ok(None);
     };
-    let Some(token) = gateway::given_token(env::path(TOKEN_FILE).as_deref())? else {
+    let given = gateway::given_token(env::path(TOKEN_FILE).as_deref())?;
+    let address = match gateway::address(&text, Plain::Loopback) {
+        Ok(address) => address,
+        Err(_) if given.is_none() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let found = || Credential::find(home, &address, None);
+    let Some(credential) = given.map(Credential::Token).or_else(found) else {
         return Ok(None);
     };
-    let address = gateway::address(&text, Plain::Loopback)?;
     let is_known = known.iter().any(|p| p.target == address.as_str());
-    Ok((!is_known).then_some(Gateway { address, token }))
+    Ok((!is_known).then_some(Gateway {
+        address,
+        credential,
+    }))
 }
 
 /// What came of some requests.
@@ -236,7 +272,7 @@ impl Gateway {
             answers,
             settled,
             trouble,
-        } = self.responses(open);
+        } = self.responses(&cx.home, open);
         let has_more = !answers.items.is_empty();
         for answer in answers.items {
             let known = Kept {
@@ -280,26 +316,36 @@ impl Gateway {
         }
     }
 
-    /// A name of the token that does not tell it.
+    /// A name of the credential that does not tell it.
     fn asker(&self) -> String {
-        let digest = blake3::hash(self.token.reveal().as_bytes()).to_hex();
+        let digest = blake3::hash(self.credential.asker().as_bytes()).to_hex();
         digest.chars().take(16).collect()
     }
 
-    fn client(&self) -> GatewayClient {
-        GatewayClient::new(self.address.clone(), Some(self.token.clone()), PATIENCE)
+    fn client(&self, home: &Home) -> Result<GatewayClient, CommandError> {
+        let token = self.credential.token(home, &self.address)?;
+        Ok(GatewayClient::new(
+            self.address.clone(),
+            Some(token),
+            PATIENCE,
+        ))
     }
 
-    fn responses(&self, questions: Vec<&Question>) -> Responses {
-        let client = self.client();
+    fn responses(&self, home: &Home, questions: Vec<&Question>) -> Responses {
+        let client = match self.client(home) {
+            Ok(client) => client,
+            Err(error) => {
+                return Responses {
+                    trouble: Some(self.unreachable(format!("{:#}", error.source))),
+                    ..Responses::default()
+                };
+            }
+        };
         let until = Instant::now() + LONGEST;
         let (mut all, mut waiting) = (Responses::default(), questions);
         while !waiting.is_empty() {
             if Instant::now() >= until {
-                all.trouble = Some(EgressError::Unreachable {
-                    address: self.address.to_string(),
-                    why: "it takes too long".to_owned(),
-                });
+                all.trouble = Some(self.unreachable("it takes too long".to_owned()));
                 break;
             }
             let rest = waiting.split_off(waiting.len().min(COMMITS_MOST));
@@ -342,6 +388,13 @@ impl Gateway {
         let response = client.explain_commits(&request, &Once)?;
         let read = CommitAnswers::read(Redactor::shared(), response, &commits);
         read.map_err(|error| self.strange(&ui::one_line(&error.to_string(), 200)))
+    }
+
+    fn unreachable(&self, why: String) -> EgressError {
+        EgressError::Unreachable {
+            address: self.address.to_string(),
+            why,
+        }
     }
 
     fn strange(&self, why: &str) -> EgressError {

@@ -3,10 +3,12 @@
 //! A token is shown once, to whoever makes it. What is kept of it is its digest: its text holds 256 bits of
 //! randomness, so that nothing can be told from that.
 
+mod identity;
 mod limits;
 
 use std::fmt;
 
+pub use identity::identity_id;
 pub use limits::{Limits, LimitsError, Right};
 
 use crate::digest::Hasher;
@@ -157,6 +159,12 @@ impl Secret {
             text: text.to_owned(),
             tenant,
         })
+    }
+
+    /// Whether a text is meant to be a token, whole or not: no other credential begins like one.
+    #[must_use]
+    pub fn is_meant(text: &str) -> bool {
+        text.starts_with(HEAD)
     }
 
     /// Whose data it gives access to.

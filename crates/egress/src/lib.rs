@@ -7,6 +7,7 @@
 mod address;
 mod agent;
 mod client;
+mod issuer;
 pub mod otlp;
 mod problem;
 mod reach;
@@ -17,6 +18,10 @@ mod webhook;
 pub use address::{Address, AddressError, Plain};
 pub use agent::Timeouts;
 pub use client::{Answer, EgressError, GatewayClient};
+pub use issuer::{
+    DeviceAuthorization, DeviceClient, DevicePoll, IssuedTokens, IssuerError, Provider,
+    request_job_token,
+};
 pub use problem::Problem;
 pub use reach::Reach;
 pub use retry::{Once, Waits, backoff};

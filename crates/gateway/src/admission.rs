@@ -11,12 +11,14 @@ use siglum_domain::audit::Action;
 use siglum_domain::{SessionId, Tenant};
 use siglum_engine::driven::turn::TurnError;
 use siglum_engine::identity::access::{self, AccessError};
-use siglum_engine::identity::audit::{self, Entry};
+use siglum_engine::identity::audit::Entry;
 use tracing::Instrument as _;
 
 use crate::app::App;
+use crate::audit_note::note_entry;
 use crate::caller::Caller;
 use crate::connection::{Connection, Peer};
+use crate::identities;
 use crate::ledgers::Unavailable;
 use crate::problem::Problem;
 use crate::query::SESSION_RULE;
@@ -179,10 +181,13 @@ fn forbidden(app: &App, caller: &Caller, rule: &str) -> Problem {
 
 /// Whoever comes with this request, if they may.
 async fn come(parts: &Parts, app: &App) -> Result<Caller, Problem> {
-    let secret = token(parts)?;
+    let credential = credential(parts, app)?;
     let peer = parts.extensions.get::<Peer>();
     let from = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |p| p.0);
-    let caller = let_in(app, &secret, from).await?;
+    let caller = match credential {
+        Credential::Own(secret) => let_in(app, &secret, from).await?,
+        Credential::Issued(text) => identities::let_in(app, text, from).await?,
+    };
     if let Some(log) = RequestLog::current() {
         log.note_caller(&caller.tenant, caller.known.token);
     }
@@ -231,7 +236,15 @@ impl FromRequestParts<App> for Attester {
     }
 }
 
-fn token(parts: &Parts) -> Result<Secret, Problem> {
+/// What a request comes with.
+enum Credential<'p> {
+    /// A token of the store.
+    Own(Secret),
+    /// What an issuer may have signed.
+    Issued(&'p str),
+}
+
+fn credential<'p>(parts: &'p Parts, app: &App) -> Result<Credential<'p>, Problem> {
     let mut values = parts.headers.get_all(AUTHORIZATION).iter();
     let missing = || Problem::unauthorized("token-missing", "send `authorization: Bearer <token>`");
     let malformed = || Problem::unauthorized("token-malformed", "the token is malformed");
@@ -244,7 +257,12 @@ fn token(parts: &Parts) -> Result<Secret, Problem> {
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(malformed());
     }
-    Secret::parse(secret.trim()).map_err(|_| malformed())
+    let secret = secret.trim();
+    match Secret::parse(secret) {
+        Ok(secret) => Ok(Credential::Own(secret)),
+        Err(_) if app.issuer_keys().is_empty() || Secret::is_meant(secret) => Err(malformed()),
+        Err(_) => Ok(Credential::Issued(secret)),
+    }
 }
 
 async fn let_in(app: &App, secret: &Secret, from: IpAddr) -> Result<Caller, Problem> {
@@ -279,6 +297,7 @@ async fn let_in(app: &App, secret: &Secret, from: IpAddr) -> Result<Caller, Prob
         tenant: tenant.clone(),
         from,
         known,
+        until: None,
     };
     if caller.known.note_due {
         note(app, &caller);
@@ -321,7 +340,7 @@ pub(crate) fn refused(app: &App, caller: &Caller, action: Action, problem: &Prob
     let entry = Entry::refused(&caller.by(), action, problem.detail(), problem.field());
     let mut entry = entry.with(json!({ "code": problem.code(), "from": caller.from.to_string() }));
     entry.session = caller.own();
-    noted(app, caller, entry);
+    note_entry(app, &caller.tenant, entry);
 }
 
 /// Writes into the audit that somebody read what was said in a session: once in a while, for each who reads.
@@ -330,26 +349,8 @@ pub(crate) fn read(app: &App, caller: &Caller, session: SessionId) {
         return;
     }
     let entry = Entry::done(&caller.by(), Action::TranscriptRead).for_session(session);
-    noted(
-        app,
-        caller,
-        entry.with(json!({ "from": caller.from.to_string() })),
-    );
-}
-
-fn noted(app: &App, caller: &Caller, entry: Entry) {
-    let (ledgers, tenant) = (app.ledgers().clone(), caller.tenant.clone());
-    let noting = async move {
-        let noted = ledgers
-            .write(&tenant, move |here, ledger| {
-                audit::note(here, ledger, &entry)
-            })
-            .await;
-        if !matches!(noted, Ok(Ok(_))) {
-            tracing::warn!("cannot write an audit entry");
-        }
-    };
-    tokio::spawn(noting.in_current_span());
+    let entry = entry.with(json!({ "from": caller.from.to_string() }));
+    note_entry(app, &caller.tenant, entry);
 }
 
 /// Notes the use of a token; nobody waits for that.

@@ -9,6 +9,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use crate::caller::Remembered;
 use crate::cors::Origin;
+use crate::issuer_keys::IssuerKeys;
 use crate::ledgers::Ledgers;
 use crate::limits::Rates;
 use crate::metrics::Metrics;
@@ -31,6 +32,7 @@ struct Inner {
     peer_connections: Quota<IpAddr>,
     metrics: Metrics,
     remembered: Remembered,
+    issuer_keys: IssuerKeys,
     policy: Policy,
     runs: Runs,
     heartbeats: HeartbeatSettings,
@@ -60,6 +62,7 @@ impl App {
             limits,
             metrics,
             remembered: Remembered::default(),
+            issuer_keys: IssuerKeys::new(&settings.issuers),
             policy: settings.policy.clone(),
             runs: Runs::new(settings.runs.clone()),
             heartbeats: settings.heartbeats.clone(),
@@ -103,6 +106,11 @@ impl App {
 
     pub(crate) fn remembered(&self) -> &Remembered {
         &self.0.remembered
+    }
+
+    /// The issuers whose tokens are taken, with their keys.
+    pub(crate) fn issuer_keys(&self) -> &IssuerKeys {
+        &self.0.issuer_keys
     }
 
     /// What is run on a schedule.

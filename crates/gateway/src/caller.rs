@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use siglum_domain::access::Limits;
-use siglum_domain::{SessionId, Tenant};
+use siglum_domain::{SessionId, Tenant, Timestamp};
 use siglum_engine::identity::access::Caller as Known;
 use siglum_engine::identity::audit;
 
@@ -21,6 +21,8 @@ pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
     pub(crate) from: IpAddr,
     pub(crate) known: Known,
+    /// When what it came with is over, where that is known: for the token of an issuer.
+    pub(crate) until: Option<Timestamp>,
 }
 
 impl Caller {
@@ -45,6 +47,11 @@ impl Caller {
             Some(_) => Limits::default(),
             None => self.known.limits.clone(),
         }
+    }
+
+    /// Whether what it came with is not over.
+    pub(crate) fn is_current(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| until > now)
     }
 
     /// What tells callers apart for limits.

@@ -7,6 +7,7 @@
 mod addressed;
 mod admission;
 mod app;
+mod audit_note;
 mod body;
 mod caller;
 mod connection;
@@ -14,6 +15,8 @@ mod cors;
 #[cfg(test)]
 mod field_names;
 mod heartbeats;
+mod identities;
+mod issuer_keys;
 mod ledgers;
 mod limits;
 mod listen;

@@ -20,12 +20,15 @@ pub(crate) struct Rates {
     strangers: DefaultKeyedRateLimiter<IpAddr>,
     refusals: DefaultKeyedRateLimiter<String>,
     readings: DefaultKeyedRateLimiter<(String, SessionId)>,
+    identities: DefaultKeyedRateLimiter<String>,
 }
 
 /// Refusals of one token that go into the audit in a minute.
 const REFUSALS: u32 = 30;
 /// Readings of one session by one token that go into the audit in an hour.
 const READINGS: u32 = 1;
+/// Uses of the tokens of one identity that go into the audit in an hour.
+const IDENTITIES: u32 = 1;
 
 impl Rates {
     pub(crate) fn new(limits: &Limits) -> Self {
@@ -37,6 +40,7 @@ impl Rates {
             strangers: RateLimiter::keyed(Quota::per_minute(some(limits.strangers))),
             refusals: RateLimiter::keyed(Quota::per_minute(some(REFUSALS))),
             readings: RateLimiter::keyed(Quota::per_hour(some(READINGS))),
+            identities: RateLimiter::keyed(Quota::per_hour(some(IDENTITIES))),
         }
     }
 
@@ -100,6 +104,11 @@ impl Rates {
         )
     }
 
+    /// A use of the token of an issuer that is to go into the audit.
+    pub(crate) fn identity(&self, caller: &Caller) -> Result<(), Problem> {
+        check(&self.identities, &caller.key(), "it is written down")
+    }
+
     /// Lets go of what is as if it had never been counted.
     pub(crate) fn tidy(&self) {
         self.requests.retain_recent();
@@ -109,6 +118,7 @@ impl Rates {
         self.strangers.retain_recent();
         self.refusals.retain_recent();
         self.readings.retain_recent();
+        self.identities.retain_recent();
     }
 }
 

@@ -70,6 +70,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(health::ready))
         .routes(routes!(health::metrics))
         .routes(routes!(served))
+        .routes(routes!(issuers::list))
         .routes(routes!(creation::create, sessions::list))
         .routes(routes!(sessions::show))
         .routes(routes!(sessions::keep_alive))
@@ -580,7 +581,8 @@ mod tests {
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
         for (path, methods) in document["paths"].as_object().unwrap() {
             for (method, operation) in methods.as_object().unwrap() {
-                let public = !path.starts_with("/v1/") || path == "/v1/openapi.json";
+                let open = ["/v1/openapi.json", "/v1/issuers"];
+                let public = !path.starts_with("/v1/") || open.contains(&path.as_str());
                 let says = operation["security"]
                     .as_array()
                     .is_some_and(|s| !s.is_empty());

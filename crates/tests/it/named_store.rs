@@ -62,6 +62,8 @@ const OF_A_MACHINE: &[&str] = &[
 const ELSEWHERE: &[&str] = &[
     "init",
     "uninstall",
+    "login",
+    "logout",
     "serve",
     "upgrade",
     "demo",

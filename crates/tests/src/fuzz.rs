@@ -10,6 +10,7 @@ use siglum_domain::intake::Intake;
 use siglum_domain::observation::{Body, Fact, Observation};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{CheckpointId, NativeId, Timestamp, commit_message, trailer};
+use siglum_engine::identity::issuers::{KeySet, SignedToken, TokenRefusal};
 
 /// A key or an event's name is no longer than this, in bytes.
 const KEY_MOST: usize = 2048;
@@ -43,6 +44,7 @@ pub fn targets() -> Vec<Target> {
     all.push(("redact".to_owned(), Box::new(redact)));
     all.push(("message".to_owned(), Box::new(message)));
     all.push(("intake".to_owned(), Box::new(intake)));
+    all.push(("token".to_owned(), Box::new(token)));
     all
 }
 
@@ -202,6 +204,23 @@ fn intake(data: &[u8]) {
     let stored = serde_json::to_vec(&intake).expect("because it was read from JSON");
     let again: Intake = serde_json::from_slice(&stored).expect("because it was just written");
     assert_eq!(again, intake);
+}
+
+/// The token of an issuer is taken apart or refused as malformed; none verifies, since nobody has the secret key.
+fn token(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let own = r#"{"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "a", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
+    for document in [own.as_bytes(), data] {
+        let keys = KeySet::read(&serde_json::from_slice(document).unwrap_or_default());
+        match SignedToken::parse(&text) {
+            Ok(token) => {
+                if let Some(key) = token.key_in(&keys) {
+                    assert!(token.verified_claims(key).is_err());
+                }
+            }
+            Err(refusal) => assert!(matches!(refusal, TokenRefusal::Malformed(_))),
+        }
+    }
 }
 
 /// An observation can be stored and read, and its texts hold no secrets.

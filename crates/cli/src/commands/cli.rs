@@ -89,6 +89,8 @@ enum Command {
     #[command(subcommand)]
     Otel(commands::otel::Command),
     Sync(commands::sync::Args),
+    Login(commands::login::Args),
+    Logout(commands::logout::Args),
     Rebuild(commands::rebuild::Args),
     Adopt(commands::adopt::Args),
     Import(commands::import::Args),
@@ -148,6 +150,8 @@ impl Command {
             // Hooks know no other ledger than this machine's, so whoever switches them on or off means that one. With
             // `--telemetry`, the token is created in the named store, whose gateway takes the telemetry.
             Self::Init(_) | Self::Uninstall(_) => WorksOn::Machine,
+            // A login is kept for this user, and for no store.
+            Self::Login(_) | Self::Logout(_) => WorksOn::Machine,
             // Hooks start it for what they left, whatever the environment of an agent or of git names.
             Self::Worker(_) => WorksOn::Machine,
             // What these show, erase and check is in the store, whoever put it there.
@@ -343,6 +347,8 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Projection(command) => commands::projection::run(&command, cx),
         Command::Otel(command) => commands::otel::run(&command, cx),
         Command::Sync(args) => commands::sync::run(&args, cx),
+        Command::Login(args) => commands::login::run(&args, cx),
+        Command::Logout(args) => commands::logout::run(&args, cx),
         Command::Rebuild(args) => commands::rebuild::run(&args, cx),
         Command::Adopt(args) => commands::adopt::run(&args, cx),
         Command::Import(args) => commands::import::run(&args, cx),

@@ -61,7 +61,7 @@ const GROUPS: &[Group] = &[
     Group {
         title: "Work as a team",
         first: &["sync"],
-        others: &["serve", "token", "projection", "otel"],
+        others: &["login", "logout", "serve", "token", "projection", "otel"],
     },
     Group {
         title: "Care for the ledger",

@@ -19,6 +19,8 @@ pub mod import;
 pub mod init;
 pub mod link;
 pub mod log;
+pub mod login;
+pub mod logout;
 pub mod man;
 #[cfg(feature = "gateway")]
 pub mod mcp;

@@ -26,6 +26,7 @@ use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
 use crate::heartbeats;
+use crate::issuers;
 
 #[cfg(feature = "postgres")]
 use deliveries::Deliveries;
@@ -44,7 +45,8 @@ pub const SCHEMA: &str = "siglum.serve/1";
 /// SIGTERM and SIGINT, the gateway begins no further runs, finishes those in progress, and stops; a second signal ends
 /// it at once.
 ///
-/// The settings `keep_sessions`, `keep_telemetry` and `keep_audit` (`siglum config list`) say how long data is kept.
+/// The settings `keep_sessions`, `keep_telemetry` and `keep_audit` (`siglum config list`) say how long data is kept. Tables
+/// `[issuer.NAME]` of the user's settings name issuers (OpenID Connect) whose tokens the gateway takes, too.
 ///
 /// The API is described at /v1/openapi.json; /readyz reports readiness, /metrics exposes metrics. The log is on stderr,
 /// with one line for each request.
@@ -202,6 +204,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         retention: cx.config.retention(),
         origins: args.allow_origin.clone(),
         proxies: args.trusted_proxy.clone(),
+        issuers: issuers::configured()?,
     };
     let ready = |address: SocketAddr| {
         let address = format!("{}://{address}", settings.scheme());

@@ -44,8 +44,9 @@ pub struct Status {
     spooled: (usize, Option<Timestamp>),
     worker: Worker,
     projections: Vec<Standing>,
-    /// The gateways that answer for commits of this repository which nobody is known here to have made.
-    gateways: Vec<String>,
+    /// The gateways that answer for commits of this repository which nobody is known here to have made, and as whom they
+    /// know us, where somebody logged in.
+    gateways: Vec<(String, Option<String>)>,
     /// The turns that a driver left open, or has open.
     turns: Vec<OpenJson>,
 }
@@ -156,8 +157,10 @@ fn print(cx: &Cx, status: &Status) -> Result<(), CommandError> {
     )?;
     field(cx, "Worker", status.worker.word())?;
     projections(cx, status)?;
-    for gateway in &status.gateways {
-        field(cx, "Reads from", gateway)?;
+    for (gateway, login) in &status.gateways {
+        let login = login.as_ref();
+        let login = login.map_or_else(String::new, |name| format!(" as {name}"));
+        field(cx, "Reads from", format!("{gateway}{login}"))?;
     }
     turns(cx, status)?;
     for (queue, item, at, reason) in status.overview.parked.iter().take(3) {

@@ -20,6 +20,7 @@ use self::outcome::Outcome;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::gateway::{self, Way};
+use crate::home::Home;
 use crate::platform::Lock;
 use crate::scope::{KindsArg, ScopeArgs, Shown, as_if_added};
 use crate::{clock, commands::projection::add, ui};
@@ -95,10 +96,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, _) = cx.settled()?;
     if let (Some(session), Some((address, token))) = (&args.session, &named) {
         let session = find::session(&mut ledger, session)?;
-        let kept = gateway::at(&mut ledger, address)?;
-        let kept = kept.and_then(|p| gateway::kept_token(&cx.home, &p.name));
-        let to = (address, token.clone().or(kept));
-        let passed = send_session(cx, session, to, None)?;
+        let token = match token {
+            Some(token) => Some(token.clone()),
+            None => {
+                let kept = gateway::at(&mut ledger, address)?.map(|p| p.name);
+                gateway::token_for(&cx.home, address, kept.as_deref())?
+            }
+        };
+        let passed = send_session(cx, session, (address, token), None)?;
         return outcome::session(cx, session, address, &passed);
     }
     if named.is_none() && args.scope.is_given(args.kinds) {
@@ -269,21 +274,22 @@ fn send_all(
             None => Ok(()),
         }
     })?;
-    let mut way = Way(match lent {
-        Some(token) => {
-            let address = Address::parse(&projection.target, Plain::Anywhere);
-            let address = address.map_err(CommandError::failed)?;
-            GatewayClient::new(address, Some(token), timeouts(None))
+    let home = lent.is_none().then_some(&cx.home);
+    let mut way = match way_to(cx, &projection, lent) {
+        Ok(way) => way,
+        // The other destinations get what they lack all the same.
+        Err(error) => {
+            let words = [vec![format!("{:#}", error.source)], error.hints].concat();
+            return finished(ledger, projection, Sent::default(), Some(words.join(". ")));
         }
-        None => gateway::client(&cx.home, &projection, timeouts(None))?,
-    });
+    };
     let host = gateway::host();
     let to = Destined {
         name: &name,
         host: &host,
     };
     // What is new leaves first: a sync that is cut short has got further each time.
-    let (mut sent, mut trouble) = feed_all(&world, ledger, &to, &mut way)?;
+    let (mut sent, mut trouble) = feed_all(&world, ledger, &to, home, &mut way)?;
     if !matches!(trouble, Some(GateError::Unavailable(_))) {
         let rechecked = replica::recheck(&world, ledger, &to, &mut way)?;
         trouble = rechecked.trouble.or(trouble);
@@ -297,33 +303,65 @@ fn send_all(
                     "{name} has less of {sessions} than was sent; the missing part is sent again"
                 ),
             });
-            let (again, failed) = feed_all(&world, ledger, &to, &mut way)?;
+            let (again, failed) = feed_all(&world, ledger, &to, home, &mut way)?;
             sent += again;
             trouble = failed.or(trouble);
         }
     }
-    let remains = replica::due(ledger, &name)?;
+    finished(
+        ledger,
+        projection,
+        sent,
+        trouble.map(|error| error.to_string()),
+    )
+}
+
+/// The way to a destination, with a token that is used for once, or by what there is for it.
+fn way_to(cx: &Cx, projection: &Projection, lent: Option<Token>) -> Result<Way, CommandError> {
+    let Some(token) = lent else {
+        return gateway::client(&cx.home, projection, timeouts(None)).map(Way);
+    };
+    let address = Address::parse(&projection.target, Plain::Anywhere);
+    let address = address.map_err(CommandError::failed)?;
+    Ok(Way(GatewayClient::new(
+        address,
+        Some(token),
+        timeouts(None),
+    )))
+}
+
+fn finished(
+    ledger: &mut SqliteLedger,
+    projection: Projection,
+    sent: Sent,
+    trouble: Option<String>,
+) -> Result<Outcome, CommandError> {
+    let remains = replica::due(ledger, &projection.name)?;
     let shown = read(ledger, |tx| {
-        Shown::new(tx, &name, projection.scope.as_ref())
+        Shown::new(tx, &projection.name, projection.scope.as_ref())
     })?;
     Ok(Outcome {
         shown,
         projection,
         sent: Some(sent),
         remains,
-        trouble: trouble.map(|error| error.to_string()),
+        trouble,
     })
 }
 
-/// Sends batch after batch; gives what was taken, and what went wrong last.
+/// Sends batch after batch; gives what was taken, and what went wrong last. With a home, by the token that is kept there.
 fn feed_all(
     world: &World<'_>,
     ledger: &mut SqliteLedger,
     to: &Destined<'_>,
+    home: Option<&Home>,
     way: &mut Way,
 ) -> Result<(Sent, Option<GateError>), CommandError> {
     let (mut sender, mut sent, mut trouble) = (Sender::default(), Sent::default(), None);
     loop {
+        if let Some(home) = home {
+            way.renew(home, to.name, timeouts(None));
+        }
         let fed = sender.feed(world, ledger, to, way)?;
         sent += fed.sent;
         match fed.trouble {

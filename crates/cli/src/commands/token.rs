@@ -2,6 +2,7 @@
 
 pub mod create;
 pub mod list;
+pub mod release;
 pub mod revoke;
 pub mod rotate;
 
@@ -30,6 +31,7 @@ pub enum Command {
     Create(create::Args),
     #[command(alias = "ls")]
     List(list::Args),
+    Release(release::Args),
     Revoke(revoke::Args),
     Rotate(rotate::Args),
 }
@@ -38,6 +40,7 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
     match command {
         Command::Create(args) => create::run(args, cx),
         Command::List(args) => list::run(args, cx),
+        Command::Release(args) => release::run(args, cx),
         Command::Revoke(args) => revoke::run(args, cx),
         Command::Rotate(args) => rotate::run(args, cx),
     }

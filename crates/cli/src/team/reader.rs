@@ -68,19 +68,29 @@ impl Reader {
             true => Team::find_all(cx, ledger.as_mut())?,
             false => here(cx, ledger.as_mut())?,
         };
-        Ok(Self::new(&one(team)?))
+        // A login names a gateway, too, for whoever asks for nothing but the team's answer.
+        let team = match team.is_empty() && env::text(ADDRESS).is_none() {
+            true => Team::logged_in(cx, ledger.as_mut())?,
+            false => team,
+        };
+        Self::new(cx, &one(team)?)
     }
 
-    /// A reader of each gateway of the repository that we stand in.
-    pub fn all(cx: &Cx, ledger: Option<&mut SqliteLedger>) -> Result<Vec<Self>, CommandError> {
-        Ok(here(cx, ledger)?.0.iter().map(Self::new).collect())
+    /// A reader of each gateway of the repository that we stand in, or why there is no token for it.
+    pub fn all(
+        cx: &Cx,
+        ledger: Option<&mut SqliteLedger>,
+    ) -> Result<Vec<Result<Self, CommandError>>, CommandError> {
+        let gateways = here(cx, ledger)?.0;
+        let readers = gateways.iter().map(|gateway| Self::new(cx, gateway));
+        Ok(readers.collect())
     }
 
-    fn new(gateway: &Gateway) -> Self {
-        Self {
-            client: gateway.client(),
+    fn new(cx: &Cx, gateway: &Gateway) -> Result<Self, CommandError> {
+        Ok(Self {
+            client: gateway.client(&cx.home)?,
             until: Instant::now() + LONGEST,
-        }
+        })
     }
 
     /// The address of the gateway.
@@ -195,7 +205,7 @@ fn one(team: Team) -> Result<Gateway, CommandError> {
         (Some(_), _) => Err(CommandError::usage("several gateways are configured")
             .hint(format!("Name one of them in {ADDRESS}."))),
         (None, _) => Err(CommandError::not_found("no gateway is configured to read from")
-            .hint("Set SIGLUM_GATEWAY and SIGLUM_GATEWAY_TOKEN, or add one with `siglum sync --to URL`; of an added one, the scope must have this repository, or pass `--all`.")),
+            .hint("Run `siglum login URL`, set SIGLUM_GATEWAY and SIGLUM_GATEWAY_TOKEN, or add one with `siglum sync --to URL`; of an added one, the scope must have this repository, or pass `--all`.")),
     }
 }
 

@@ -50,6 +50,8 @@ actions! {
     SessionRestored = "session.restored";
     /// A ledger that sends here was registered, and by which token.
     LedgerRegistered = "ledger.registered";
+    /// A ledger that sends here may be registered anew.
+    LedgerReleased = "ledger.released";
     /// What another ledger sent changed something.
     ReplicaTaken = "replica.taken";
     /// What another ledger sent was not taken, or not all of it.

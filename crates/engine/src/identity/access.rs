@@ -72,7 +72,7 @@ pub enum AccessError {
     NoSession { session: SessionId },
     /// Another token registered the ledger that it would speak for.
     #[error(
-        "only token {token}, which registered ledger {ledger}, can send for it; to replace that token, run `siglum token create --for-ledger {ledger}` on the gateway's machine"
+        "only token {token}, which registered ledger {ledger}, can send for it; to replace that token, run `siglum token create --for-ledger {ledger}` on the gateway's machine, or `siglum token release {ledger}` for a login"
     )]
     Registered {
         ledger: LedgerId,
@@ -510,6 +510,29 @@ pub fn hand_over(
         let entry = Entry::done(by, Action::LedgerRegistered).with(body);
         audit::record(tx, here, &entry)?;
         Ok(Ok(()))
+    })
+}
+
+/// Takes a ledger that sends here from the token that registered it, so that whoever sends for it next registers it: for
+/// the operator, where a laptop logs in now that had a token. Gives that token; nothing where nobody registered the ledger.
+///
+/// # Errors
+/// Those of the ledger; nothing was written then.
+pub fn release(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    of: LedgerId,
+    by: &str,
+) -> Result<Option<TokenId>, LedgerError> {
+    write(ledger, Durability::Disk, |tx| {
+        let Some(token) = tx.registration(of)? else {
+            return Ok(None);
+        };
+        tx.unregister(of)?;
+        let body = json!({ "ledger": of.to_string(), "token": token.to_string() });
+        let entry = Entry::done(by, Action::LedgerReleased).with(body);
+        audit::record(tx, here, &entry)?;
+        Ok(Some(token))
     })
 }
 

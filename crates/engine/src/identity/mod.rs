@@ -4,6 +4,7 @@ pub mod access;
 pub mod audit;
 mod claims;
 mod inherit;
+pub mod issuers;
 pub mod links;
 mod open;
 pub mod repositories;

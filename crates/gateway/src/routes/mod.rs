@@ -11,6 +11,7 @@ pub(crate) mod health;
 pub(crate) mod heartbeats;
 pub(crate) mod held_turns;
 pub(crate) mod interactions;
+pub(crate) mod issuers;
 pub(crate) mod links;
 pub(crate) mod log;
 pub(crate) mod messages;

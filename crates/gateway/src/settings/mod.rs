@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use siglum_domain::context::Policy;
 use siglum_engine::driven::turn::Decision;
+use siglum_engine::identity::issuers::Issuer;
 use siglum_engine::retention::RetentionPolicy;
 
 use crate::cors::Origin;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub origins: Vec<Origin>,
     /// Proxies that are believed for whom they ask.
     pub proxies: Vec<Network>,
+    /// Issuers whose tokens are taken beside those of the store.
+    pub issuers: Vec<Issuer>,
 }
 
 impl Settings {

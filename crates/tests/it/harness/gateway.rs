@@ -213,7 +213,7 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>, ledger: &Path) -> Option<
     stream.write_all(format!("{head}{body}").as_bytes()).ok()
 }
 
-fn read(stream: &mut BufReader<&TcpStream>) -> Option<GatewayRequest> {
+pub(super) fn read(stream: &mut BufReader<&TcpStream>) -> Option<GatewayRequest> {
     let mut line = String::new();
     stream.read_line(&mut line).ok().filter(|n| *n > 0)?;
     let path = line.split(' ').nth(1)?.to_owned();

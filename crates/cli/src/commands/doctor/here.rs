@@ -10,12 +10,15 @@ use siglum_gitstore::hooks::{self, HookCondition, HookState};
 use super::{Check, FIX, machine};
 use crate::cx::Cx;
 use crate::env;
+use crate::error::CommandError;
 use crate::home::repository_spool;
 use crate::team::reader::{Reader, Right};
 use crate::telemetry::settings::export;
 
 /// Transcripts that are deleted sooner than this may be gone before they are read, in days.
 const DAYS_FEW: u32 = 7;
+/// What the checks of gateways are about.
+const AREA: &str = "gateway";
 
 pub(super) fn checks(cx: &Cx) -> Vec<Check> {
     let mut checks = Vec::new();
@@ -49,13 +52,25 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
 fn gateways(cx: &Cx) -> Vec<Check> {
     let ledger = cx.has_ledger().then(|| cx.open_ledger().ok());
     match Reader::all(cx, ledger.flatten().as_mut()) {
-        Ok(readers) => readers.iter().map(gateway).collect(),
-        Err(error) => vec![Check::problem("gateway", format!("{:#}", error.source))],
+        Ok(readers) => {
+            let checks = readers.into_iter();
+            checks
+                .map(|reader| reader.map_or_else(no_token, |reader| gateway(&reader)))
+                .collect()
+        }
+        Err(error) => vec![no_token(error)],
+    }
+}
+
+fn no_token(error: CommandError) -> Check {
+    let check = Check::problem(AREA, format!("{:#}", error.source));
+    match error.hints.into_iter().next() {
+        Some(hint) => check.remedy(hint),
+        None => check,
     }
 }
 
 fn gateway(reader: &Reader) -> Check {
-    const AREA: &str = "gateway";
     let address = reader.address();
     match reader.right() {
         Ok(Right::Everything) => {

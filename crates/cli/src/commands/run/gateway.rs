@@ -15,9 +15,10 @@ use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
 use crate::gateway::{self, ADDRESS, TOKEN, TOKEN_FILE, Tries};
+use crate::job_token;
 
 /// What the command of a session does not get.
-pub const VARIABLES: [&str; 3] = [ADDRESS, TOKEN_FILE, TOKEN];
+pub const VARIABLES: [&str; 4] = [ADDRESS, TOKEN_FILE, TOKEN, job_token::TOKEN];
 
 /// How often registering is tried.
 const TRIES: u32 = 3;
@@ -59,8 +60,13 @@ impl Gateway {
 
     fn open(cx: &Cx, address: Address, token: Option<Token>) -> Result<Self, CommandError> {
         let standing = gateway::at(&mut cx.open_ledger()?, &address)?;
-        let kept = || gateway::kept_token(&cx.home, &standing.as_ref()?.name);
-        let token = token.or_else(kept);
+        let token = match token {
+            Some(token) => Some(token),
+            None => {
+                let name = standing.as_ref().map(|projection| projection.name.as_str());
+                gateway::token_for(&cx.home, &address, name)?
+            }
+        };
         Ok(Self {
             client: GatewayClient::new(address.clone(), token.clone(), PATIENCE),
             address,

@@ -38,10 +38,21 @@ pub struct Json {
     /// The gateways that answer for commits of this repository which nobody is known here to have made; `siglum doctor`
     /// says whether they answer.
     gateways: Vec<String>,
+    /// As whom these gateways know us, where somebody logged in.
+    logins: Vec<GatewayLogin>,
     /// The turns of driven sessions that are open and not settled.
     open_turns: Vec<OpenJson>,
     /// What was declined in the last day, newest first, 20 at most.
     declines: Vec<Decline>,
+}
+
+/// A login at a gateway.
+#[derive(Serialize, schemars::JsonSchema)]
+struct GatewayLogin {
+    /// The address of the gateway.
+    gateway: String,
+    /// What the issuer calls whoever logged in.
+    name: String,
 }
 
 /// One hook of git.
@@ -98,6 +109,7 @@ impl Json {
             ..status
         };
         let (installed, overview) = (&status.installed, &status.overview);
+        let addresses = status.gateways.iter();
         let session = |s| Session::from_listed(s, &status.repositories);
         let bad = installed
             .hooks
@@ -145,11 +157,22 @@ impl Json {
                 .iter()
                 .map(StandingJson::from_standing)
                 .collect(),
-            gateways: status.gateways.clone(),
+            gateways: addresses.map(|(address, _)| address.clone()).collect(),
+            logins: logins(status),
             open_turns: turns,
             declines: declines(status),
         }
     }
+}
+
+fn logins(status: &Status) -> Vec<GatewayLogin> {
+    let login = |(gateway, name): &(String, Option<String>)| {
+        Some(GatewayLogin {
+            gateway: gateway.clone(),
+            name: name.clone()?,
+        })
+    };
+    status.gateways.iter().filter_map(login).collect()
 }
 
 fn parked(status: &Status) -> Vec<Parked> {

@@ -289,7 +289,7 @@ fn secrets_of(cx: &Cx, projection: &Projection, secret: &str) -> Vec<Option<Stri
 /// How a projection is fed, whose headers are kept under a name; nothing for one that its own program feeds.
 fn feed_of(cx: &Cx, projection: &Projection, secret: &str) -> Option<Feed> {
     if projection.kind == DESTINATION {
-        let client = gateway::client(&cx.home, projection, Timeouts::default()).ok()?;
+        let client = gateway::client_of_worker(&cx.home, projection, Timeouts::default()).ok()?;
         return Some(Feed::Gateway(Box::new((Sender::default(), Way(client)))));
     }
     if let Some(destination) = Destination::from_projection(projection) {
@@ -439,7 +439,8 @@ impl AtWork {
             Some((projection, Feed::Gateway(feed))) => {
                 let (sender, way) = feed.as_mut();
                 // The token may be another one by now.
-                if let Ok(client) = gateway::client(&self.cx.home, projection, Timeouts::default())
+                let (home, timeouts) = (&self.cx.home, Timeouts::default());
+                if let Ok(client) = gateway::client_of_worker(home, projection, timeouts)
                     && !client.has_token_of(&way.0)
                 {
                     way.0 = client;
