@@ -6,6 +6,8 @@
 
 mod address;
 mod agent;
+#[cfg(feature = "s3")]
+mod bucket;
 mod client;
 pub mod otlp;
 mod problem;
@@ -16,6 +18,8 @@ mod webhook;
 
 pub use address::{Address, AddressError, Plain};
 pub use agent::Timeouts;
+#[cfg(feature = "s3")]
+pub use bucket::{Bucket, BucketError, BucketSettings};
 pub use client::{Answer, EgressError, GatewayClient};
 pub use problem::Problem;
 pub use reach::Reach;

@@ -7,6 +7,8 @@
 mod addressed;
 mod admission;
 mod app;
+#[cfg(feature = "postgres")]
+mod blobs;
 mod body;
 mod caller;
 mod connection;
