@@ -30,6 +30,8 @@ const AT_ONCE: usize = 8;
 const OBJECT_MOST: u64 = 64 << 20;
 /// How often a request is repeated that the server could not answer.
 const RETRIES: usize = 2;
+/// The word of a server for an object that is not there.
+const NO_OBJECT: &str = "NoSuchKey";
 /// How long a request and its repetitions may take.
 const RETRY: Duration = Duration::from_secs(20);
 
@@ -129,10 +131,6 @@ impl Bucket {
         let put = self.store.put(&path, PutPayload::from(bytes.to_vec()));
         match self.runtime.block_on(put) {
             Ok(_) => Ok(()),
-            // There is no bucket to put it in.
-            Err(object_store::Error::NotFound { source, .. }) => {
-                Err(BucketError::Refused(reason(source.as_ref())))
-            }
             Err(error) => Err(failed(&error)),
         }
     }
@@ -140,20 +138,36 @@ impl Bucket {
     /// Reads objects, some at once: each, or why not, in the order of their names.
     #[must_use]
     pub fn get(&self, names: &[String]) -> Vec<Result<Vec<u8>, BucketError>> {
-        let read = |names: &[String]| -> Vec<_> { names.iter().map(|n| self.read(n)).collect() };
         let share = names.len().div_ceil(AT_ONCE).max(1);
         if names.len() <= share {
-            return read(names);
+            return self.read_all(names);
         }
         thread::scope(|scope| {
-            let reads = names.chunks(share);
-            let reads: Vec<_> = reads.map(|part| scope.spawn(move || read(part))).collect();
+            let read = |part| scope.spawn(move || self.read_all(part));
+            let reads: Vec<_> = names.chunks(share).map(read).collect();
             let joined = reads.into_iter().map(|read| match read.join() {
                 Ok(read) => read,
                 Err(panic) => std::panic::resume_unwind(panic),
             });
             joined.flatten().collect()
         })
+    }
+
+    /// One after the other. A server that does not give one for a reason of its own is not asked for those behind it:
+    /// whoever reads would wait for each of them.
+    fn read_all(&self, names: &[String]) -> Vec<Result<Vec<u8>, BucketError>> {
+        let mut all = Vec::with_capacity(names.len());
+        let mut away: Option<BucketError> = None;
+        for name in names {
+            let read = away.clone().map_or_else(|| self.read(name), Err);
+            if let Err(error) = &read
+                && *error != BucketError::Missing
+            {
+                away = Some(error.clone());
+            }
+            all.push(read);
+        }
+        all
     }
 
     fn read(&self, name: &str) -> Result<Vec<u8>, BucketError> {
@@ -170,9 +184,11 @@ impl Bucket {
     /// # Errors
     /// It may be deleted all the same.
     pub fn delete(&self, name: &str) -> Result<(), BucketError> {
-        match self.runtime.block_on(self.store.delete(&self.path(name))) {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(failed(&error)),
+        let path = self.path(name);
+        let deleted = self.runtime.block_on(self.store.delete(&path));
+        match deleted.map_err(|error| failed(&error)) {
+            Err(BucketError::Missing) => Ok(()),
+            deleted => deleted,
         }
     }
 
@@ -196,10 +212,10 @@ impl HttpService for Client {
     /// It blocks: whoever waits for it has nothing else to do on its thread.
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (head, body) = request.into_parts();
-        let body = body.collect().await?.to_bytes().to_vec();
+        let body = body.collect().await?.to_bytes();
         let sent = match body.is_empty() {
             true => self.0.run(Request::from_parts(head, ())),
-            false => self.0.run(Request::from_parts(head, body)),
+            false => self.0.run(Request::from_parts(head, &body[..])),
         };
         let (head, mut body) = sent.map_err(http_error)?.into_parts();
         let read = body.with_config().limit(OBJECT_MOST).read_to_vec();
@@ -220,7 +236,11 @@ fn http_error(error: ureq::Error) -> HttpError {
 
 fn failed(error: &object_store::Error) -> BucketError {
     match error {
-        object_store::Error::NotFound { .. } => BucketError::Missing,
+        object_store::Error::NotFound { source, .. } => match reason(source.as_ref()) {
+            code if code == NO_OBJECT => BucketError::Missing,
+            // There is no such bucket, or something else answers: that says nothing of the object.
+            other => BucketError::Refused(other),
+        },
         object_store::Error::PermissionDenied { source, .. }
         | object_store::Error::Unauthenticated { source, .. } => {
             BucketError::Refused(reason(source.as_ref()))
@@ -320,14 +340,35 @@ mod tests {
     #[test]
     fn what_a_server_refuses_is_told_by_its_word_for_it() {
         const REFUSED: &str = "HTTP/1.1 403 Forbidden\r\ncontent-length: 53\r\nconnection: close\r\n\r\n<Error><Code>SignatureDoesNotMatch</Code><X>y</X></Er";
-        const MISSING: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 39\r\nconnection: close\r\n\r\n<Error><Code>NoSuchBucket</Code></Error";
-        let (bucket, serving) = server(&[REFUSED, MISSING, MISSING]);
-        let refused = |word: &str| Err(BucketError::Refused(word.to_owned()));
-        assert_eq!(bucket.put("n", b"x"), refused("SignatureDoesNotMatch"));
-        assert_eq!(bucket.put("n", b"x"), refused("NoSuchBucket"));
-        let read = bucket.get(&["n".to_owned()]);
-        assert_eq!(read, [Err(BucketError::Missing)]);
+        const NO_BUCKET: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 39\r\nconnection: close\r\n\r\n<Error><Code>NoSuchBucket</Code></Error";
+        const MISSING: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 36\r\nconnection: close\r\n\r\n<Error><Code>NoSuchKey</Code></Error";
+        let (bucket, serving) =
+            server(&[REFUSED, NO_BUCKET, NO_BUCKET, NO_BUCKET, MISSING, MISSING]);
+        let refused = |word: &str| BucketError::Refused(word.to_owned());
+        let names = ["n".to_owned()];
+        let put = bucket.put("n", b"x");
+        assert_eq!(put, Err(refused("SignatureDoesNotMatch")));
+        // Where there is no such bucket, nothing is known of an object: it is neither missing nor deleted.
+        assert_eq!(bucket.put("n", b"x"), Err(refused("NoSuchBucket")));
+        assert_eq!(bucket.get(&names), [Err(refused("NoSuchBucket"))]);
+        assert_eq!(bucket.delete("n"), Err(refused("NoSuchBucket")));
+        assert_eq!(bucket.get(&names), [Err(BucketError::Missing)]);
+        assert_eq!(bucket.delete("n"), Ok(()));
         serving.join().unwrap();
+    }
+
+    #[test]
+    fn a_server_that_refuses_is_not_asked_for_the_rest() {
+        const REFUSED: &str =
+            "HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        let (bucket, serving) = server(&[REFUSED; AT_ONCE]);
+        let names: Vec<String> = (0..3 * AT_ONCE).map(|n| n.to_string()).collect();
+        let read = bucket.get(&names);
+        assert_eq!(read.len(), names.len());
+        let is_refused =
+            |r: &Result<Vec<u8>, BucketError>| matches!(r, Err(BucketError::Refused(_)));
+        assert!(read.iter().all(is_refused), "{read:?}");
+        assert_eq!(serving.join().unwrap().len(), AT_ONCE);
     }
 
     #[test]

@@ -16,6 +16,8 @@ const FIRST: Duration = Duration::from_secs(1);
 const EVERY: Duration = Duration::from_secs(20);
 /// How long it waits after the blob store or the database did not do it.
 const FAILED: Duration = Duration::from_secs(60);
+/// So many ledgers fail one by one. Of more, the cause is not theirs, and the others would wait for the same.
+const FAILURES: usize = 3;
 
 /// Moves and deletes, for as long as the gateway runs.
 pub(crate) async fn watch(app: App) {
@@ -27,12 +29,15 @@ pub(crate) async fn watch(app: App) {
             _ = stopping.changed() => return,
         }
         wait = EVERY;
+        let mut failures = 0;
         for tenant in app.ledgers().all_tenants().await {
             if let Err(error) = keep(&app, &tenant).await {
                 tracing::warn!("cannot move payloads to the blob store: {error}");
                 wait = FAILED;
-                // The others would wait for the same.
-                break;
+                failures += 1;
+                if failures == FAILURES {
+                    break;
+                }
             }
         }
     }

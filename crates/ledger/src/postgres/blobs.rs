@@ -60,8 +60,10 @@ const HOLD: &str =
 const REPLACE: &str =
     "UPDATE observations SET payload = $3 WHERE tenant = $1 AND position = $2 AND payload = $4";
 const LET_GO: &str = "UPDATE blobs SET held = false, at = 0 WHERE tenant = $1 AND number = $2";
-/// From now on nobody holds one of these any more.
-const DUE: &str = "UPDATE blobs SET at = 0 WHERE tenant = $1 AND NOT held AND number IN \
+/// Nobody will ever hold it: whoever puts it now comes late.
+const IS_OVER: &str = "SELECT NOT EXISTS (SELECT 1 FROM blobs WHERE tenant = $1 AND number = $2 AND (held OR at > 0))";
+/// From now on nobody holds one of these any more. The time is looked at twice, since somebody may just have taken one up.
+const DUE: &str = "UPDATE blobs SET at = 0 WHERE tenant = $1 AND NOT held AND at < $2 AND number IN \
      (SELECT number FROM blobs WHERE tenant = $1 AND NOT held AND at < $2 ORDER BY at LIMIT $3) RETURNING number, digest";
 const GONE: &str = "DELETE FROM blobs WHERE tenant = $1 AND number = ANY($2) AND NOT held";
 
@@ -248,14 +250,17 @@ fn before(at: Timestamp, by: Duration) -> Timestamp {
     at.plus_millis(millis.saturating_neg())
 }
 
-/// See [`crate::Ledger::keep_blobs`].
+/// See [`crate::Ledger::keep_blobs`]. What cannot be deleted does not hold up what can be moved.
 pub(super) fn keep(ledger: &mut PostgresLedger, at: Timestamp) -> Result<BlobWork> {
     let Some(blobs) = ledger.blobs() else {
         return Ok(BlobWork::default());
     };
-    let deleted = delete_due(ledger, &blobs, before(at, GRACE))?;
+    let deleted = delete_due(ledger, &blobs, before(at, GRACE));
     let moved = move_large(ledger, &blobs, at)?;
-    Ok(BlobWork { moved, deleted })
+    Ok(BlobWork {
+        moved,
+        deleted: deleted?,
+    })
 }
 
 /// Deletes the blobs of all that was erased.
@@ -285,7 +290,8 @@ pub(super) fn delete_freed(ledger: &mut PostgresLedger) -> Result<()> {
     }
 }
 
-/// Deletes some blobs that nobody refers to since before a time; gives how many.
+/// Deletes some blobs that nobody refers to since before a time; gives how many there were. One that the blob store does
+/// not delete holds up no other.
 fn delete_due(ledger: &mut PostgresLedger, blobs: &BlobSettings, since: Timestamp) -> Result<u64> {
     let due = written(ledger, |tx| {
         tx.rows(DUE, &[&Col(since), &DELETED], |row| {
@@ -296,12 +302,26 @@ fn delete_due(ledger: &mut PostgresLedger, blobs: &BlobSettings, since: Timestam
         return Ok(0);
     }
     let id = ledger.id();
+    let (mut numbers, mut failed) = (Vec::with_capacity(due.len()), None);
     for (number, digest) in &due {
-        let deleted = blobs.store.delete(&name(id, *number, digest));
-        deleted.map_err(refused)?;
+        match blobs.store.delete(&name(id, *number, digest)) {
+            Ok(()) => numbers.push(int(*number)),
+            Err(error) => {
+                let is_away = matches!(error, BlobError::Unreachable(_));
+                failed = Some(error);
+                if is_away {
+                    break;
+                }
+            }
+        }
     }
-    let numbers: Vec<i64> = due.iter().map(|(number, _)| int(*number)).collect();
-    written(ledger, |tx| tx.run(GONE, &[&numbers]))
+    if !numbers.is_empty() {
+        written(ledger, |tx| tx.run(GONE, &[&numbers]))?;
+    }
+    match failed {
+        Some(error) => Err(refused(error)),
+        None => Ok(due.len() as u64),
+    }
 }
 
 fn digest(stored: &[u8]) -> Result<Hash> {
@@ -333,18 +353,38 @@ fn move_large(ledger: &mut PostgresLedger, blobs: &BlobSettings, at: Timestamp) 
     if claims.is_empty() {
         return Ok(0);
     }
-    put_all(ledger.id(), blobs, &claims)?;
-    written(ledger, |tx| {
-        let mut moved = 0;
-        for (large, reference) in &claims {
-            moved += u64::from(large.replace(tx, reference)?);
+    let id = ledger.id();
+    let puts = put_all(id, blobs, &claims);
+    let (moved, late) = written(ledger, |tx| {
+        let (mut moved, mut late) = (0, Vec::new());
+        for ((large, reference), put) in claims.iter().zip(&puts) {
+            if put.is_ok() && large.replace(tx, reference)? {
+                moved += 1;
+            } else if tx.one(IS_OVER, &[&int(reference.number)], |row| raw(row, 0))? {
+                late.push(*reference);
+            }
         }
-        Ok(moved)
-    })
+        Ok((moved, late))
+    })?;
+    // Others may have deleted it before it was put, and then nothing names it any more.
+    for reference in late {
+        let deleted = blobs
+            .store
+            .delete(&name(id, reference.number, &reference.digest));
+        deleted.map_err(refused)?;
+    }
+    match puts.into_iter().find_map(std::result::Result::err) {
+        Some(error) => Err(refused(error)),
+        None => Ok(moved),
+    }
 }
 
 /// Puts payloads, all at once: whoever puts one mostly waits.
-fn put_all(id: LedgerId, blobs: &BlobSettings, claims: &[(Large, Reference)]) -> Result<()> {
+fn put_all(
+    id: LedgerId,
+    blobs: &BlobSettings,
+    claims: &[(Large, Reference)],
+) -> Vec<std::result::Result<(), BlobError>> {
     thread::scope(|scope| {
         let put = |(large, reference): &(Large, Reference)| {
             let name = name(id, reference.number, &reference.digest);
@@ -354,19 +394,18 @@ fn put_all(id: LedgerId, blobs: &BlobSettings, claims: &[(Large, Reference)]) ->
             .iter()
             .map(|claim| scope.spawn(move || put(claim)))
             .collect();
-        for put in puts {
-            match put.join() {
-                Ok(done) => done.map_err(refused)?,
-                Err(panic) => resume_unwind(panic),
-            }
-        }
-        Ok(())
+        let joined = puts.into_iter().map(|put| match put.join() {
+            Ok(done) => done,
+            Err(panic) => resume_unwind(panic),
+        });
+        joined.collect()
     })
 }
 
 /// What is wrong with the blobs that were put last, in words.
 pub(super) fn problems(ledger: &mut PostgresLedger) -> Result<Vec<String>> {
-    let sql = "SELECT number, digest, bytes, session, sequence FROM blobs WHERE tenant = $1 AND held \
+    // Few are not held. To leave them out here would be to pass over rows.
+    let sql = "SELECT number, digest, bytes, session, sequence, held FROM blobs WHERE tenant = $1 \
          ORDER BY number DESC LIMIT $2";
     let mut found = Vec::new();
     ledger.run_once(&mut |tx| {
@@ -377,10 +416,11 @@ pub(super) fn problems(ledger: &mut PostgresLedger) -> Result<Vec<String>> {
                 bytes: count(row, 2)?,
             };
             let entry: (SessionId, u64) = (get(row, 3)?, count(row, 4)?);
-            Ok((reference, entry))
+            Ok(raw::<bool>(row, 5)?.then_some((reference, entry)))
         })?;
         Ok(())
     })?;
+    let found: Vec<_> = found.into_iter().flatten().collect();
     if found.is_empty() {
         return Ok(Vec::new());
     }

@@ -111,10 +111,15 @@ impl PackedEntry {
             payload: None,
             entry: None,
         };
+        let mut entry = entry_row(row).map_err(error_message);
+        let payload = match &mut entry {
+            Ok(entry) => entry.payload.take(),
+            Err(_) => raw(row, 9)?,
+        };
         Ok(Self {
             stored,
-            row: entry_row(row).map_err(error_message),
-            payload: raw(row, 9)?,
+            row: entry,
+            payload,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Large payloads in a blob store, which fails at each step on the way there and back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ use crate::{BlobWork, read};
 #[derive(Default)]
 struct Played {
     blobs: Mutex<BTreeMap<String, Vec<u8>>>,
+    /// Those that nobody may delete.
+    locked: Mutex<BTreeSet<String>>,
     fate: Mutex<Fate>,
 }
 
@@ -70,7 +72,34 @@ impl BlobStore for Played {
     }
 
     fn delete(&self, name: &str) -> Result<(), BlobError> {
+        if self.locked.lock().unwrap().contains(name) {
+            return Err(BlobError::Refused("AccessDenied".to_owned()));
+        }
         self.answer(|blobs| drop(blobs.remove(name)))
+    }
+}
+
+/// The same, where something happens before a blob is put for the first time.
+struct Slow {
+    played: Arc<Played>,
+    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl BlobStore for Slow {
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
+        self.played.put(name, bytes)
+    }
+
+    fn get(&self, names: &[String]) -> Vec<Result<Vec<u8>, BlobError>> {
+        self.played.get(names)
+    }
+
+    fn delete(&self, name: &str) -> Result<(), BlobError> {
+        self.played.delete(name)
     }
 }
 
@@ -240,6 +269,46 @@ fn what_was_put_for_an_entry_that_is_erased_meanwhile_goes() {
     stage.forget();
     assert_eq!(stage.keep(2).unwrap(), BlobWork::default());
     assert_eq!(stage.keep(4).unwrap(), DELETED);
+    assert_eq!((stage.played.count(), stage.rows()), (0, (0, 0)));
+}
+
+#[test]
+fn what_is_put_after_others_gave_it_up_leaves_nothing() {
+    let Some(mut stage) = Stage::new() else {
+        return;
+    };
+    let mut other = stage.home.open();
+    let meanwhile = move || {
+        put(&mut other, |tx| tx.forget_session(session_id(1), at(9))).unwrap();
+        assert_eq!(other.keep_blobs(at(4 * HOUR)).unwrap(), DELETED);
+    };
+    let slow = Slow {
+        played: Arc::clone(&stage.played),
+        meanwhile: Mutex::new(Some(Box::new(meanwhile))),
+    };
+    stage.home.settings.blobs = Some(BlobSettings {
+        store: Arc::new(slow),
+        after: Duration::from_secs(HOUR.unsigned_abs()),
+    });
+    let mut late = stage.home.open();
+    assert_eq!(late.keep_blobs(at(2 * HOUR)).unwrap(), BlobWork::default());
+    assert_eq!((stage.played.count(), stage.rows()), (0, (0, 0)));
+}
+
+#[test]
+fn a_blob_that_cannot_be_deleted_holds_up_no_other() {
+    let Some(mut stage) = Stage::new() else {
+        return;
+    };
+    put(&mut stage.ledger, |tx| say(tx, "more", &long(2))).unwrap();
+    assert_eq!(stage.keep(2).unwrap().moved, 2);
+    let names: Vec<String> = stage.played.blobs.lock().unwrap().keys().cloned().collect();
+    stage.played.locked.lock().unwrap().insert(names[0].clone());
+    stage.forget();
+    assert!(matches!(stage.keep(2), Err(LedgerError::Unreachable(_))));
+    assert_eq!((stage.played.count(), stage.rows()), (1, (0, 1)));
+    stage.played.locked.lock().unwrap().clear();
+    assert_eq!(stage.keep(2).unwrap(), DELETED);
     assert_eq!((stage.played.count(), stage.rows()), (0, (0, 0)));
 }
 
