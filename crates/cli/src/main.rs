@@ -9,6 +9,8 @@
     reason = "in a binary, pub says that a thing is for other modules"
 )]
 
+#[cfg(feature = "postgres")]
+mod blobs;
 mod claim;
 mod commands;
 mod config;

@@ -137,11 +137,23 @@ pub fn begin(cx: &Cx) -> Result<Box<dyn Ledger>, CommandError> {
     }
 }
 
+/// The store at an address, as commands use it.
+#[cfg(feature = "postgres")]
+fn server_settings(
+    address: String,
+    tenant: Tenant,
+) -> Result<siglum_ledger::PostgresSettings, CommandError> {
+    Ok(siglum_ledger::PostgresSettings {
+        blobs: crate::blobs::settings()?,
+        ..siglum_ledger::PostgresSettings::new(address, tenant)
+    })
+}
+
 #[cfg(feature = "postgres")]
 fn existing(address: String, tenant: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
-    use siglum_ledger::{PostgresLedger, PostgresSettings};
+    use siglum_ledger::PostgresLedger;
 
-    let settings = PostgresSettings::new(address, tenant);
+    let settings = server_settings(address, tenant)?;
     let opened = match PostgresLedger::open(&settings, Open::Hook) {
         // The store of an older program is migrated; a database without one is not made one.
         Err(LedgerError::Outdated { found, .. }) if found > 0 => {
@@ -173,7 +185,7 @@ fn no_tenant(tenant: &Tenant) -> CommandError {
 
 #[cfg(feature = "postgres")]
 fn begun(address: String, tenant: Tenant) -> Result<Box<dyn Ledger>, CommandError> {
-    use siglum_ledger::{PostgresLedger, PostgresSettings};
+    use siglum_ledger::PostgresLedger;
 
     use crate::clock::Ids;
 
@@ -181,7 +193,7 @@ fn begun(address: String, tenant: Tenant) -> Result<Box<dyn Ledger>, CommandErro
         id: LedgerId::mint(&Ids),
         key: clock::secret(),
     };
-    let settings = PostgresSettings::new(address, tenant);
+    let settings = server_settings(address, tenant)?;
     Ok(Box::new(PostgresLedger::open(&settings, how)?))
 }
 

@@ -41,6 +41,16 @@ pub(crate) fn agent(address: &Address, timeouts: Timeouts) -> Agent {
 
 /// The same, as far as it may reach.
 pub(crate) fn agent_within(address: &Address, timeouts: Timeouts, reach: Reach) -> Agent {
+    agent_of(address, timeouts, reach, 1)
+}
+
+/// A way to one address for so many requests at once: each connection is used again.
+#[cfg(feature = "s3")]
+pub(crate) fn agent_for_many(address: &Address, timeouts: Timeouts, at_once: usize) -> Agent {
+    agent_of(address, timeouts, Reach::Anywhere, at_once)
+}
+
+fn agent_of(address: &Address, timeouts: Timeouts, reach: Reach, at_once: usize) -> Agent {
     let config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -49,7 +59,8 @@ pub(crate) fn agent_within(address: &Address, timeouts: Timeouts, reach: Reach) 
         .timeout_connect(Some(timeouts.connect))
         .timeout_global(Some(timeouts.whole))
         .user_agent(NAME)
-        .max_idle_connections(1)
+        .max_idle_connections(at_once)
+        .max_idle_connections_per_host(at_once)
         .tls_config(tls(address))
         .build();
     Agent::with_parts(config, DefaultConnector::default(), Within(reach))

@@ -6,6 +6,8 @@
 
 mod address;
 mod agent;
+#[cfg(feature = "s3")]
+mod bucket;
 mod client;
 mod issuer;
 pub mod otlp;
@@ -17,6 +19,8 @@ mod webhook;
 
 pub use address::{Address, AddressError, Plain};
 pub use agent::Timeouts;
+#[cfg(feature = "s3")]
+pub use bucket::{Bucket, BucketError, BucketSettings};
 pub use client::{Answer, EgressError, GatewayClient};
 pub use issuer::{
     DeviceAuthorization, DeviceClient, DevicePoll, IssuedTokens, IssuerError, Provider,

@@ -8,6 +8,8 @@ mod addressed;
 mod admission;
 mod app;
 mod audit_note;
+#[cfg(feature = "postgres")]
+mod blobs;
 mod body;
 mod caller;
 mod connection;

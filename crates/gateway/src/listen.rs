@@ -19,6 +19,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use crate::app::App;
+#[cfg(feature = "postgres")]
+use crate::blobs;
 use crate::connection;
 use crate::heartbeats;
 use crate::ledgers::{Ledgers, Unavailable};
@@ -94,6 +96,10 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
                 tokio::spawn(project(app.clone(), projecting.clone()));
             }
             tokio::spawn(retention::watch(app.clone(), settings.retention));
+        }
+        #[cfg(feature = "postgres")]
+        if matches!(settings.store, Store::Server(_, Some(_))) {
+            tokio::spawn(blobs::watch(app.clone()));
         }
         if let Some(decision) = settings.held {
             tokio::spawn(undecided::settle(app.clone(), decision));

@@ -64,8 +64,8 @@ pub use log::{Appended, Log, NewEntry};
 pub use pipelines::{NewPipelineEvent, PipelineRecord, Pipelines};
 #[cfg(feature = "postgres")]
 pub use postgres::{
-    ConnectionLimit, PostgresConnection, PostgresHints, PostgresLedger, PostgresSettings,
-    SharedLedger,
+    BlobError, BlobSettings, BlobStore, ConnectionLimit, PostgresConnection, PostgresHints,
+    PostgresLedger, PostgresSettings, SharedLedger,
 };
 pub use projections::{Delivery, Lag, Projection, Projections, Reach};
 pub use queue::Queue;
@@ -89,7 +89,7 @@ pub use telemetry::{
     UnassignedRecord,
 };
 pub use texts::{TextColumn, TextForm};
-pub use transaction::{Durability, Joined, Ledger, Transaction, read, write};
+pub use transaction::{BlobWork, Durability, Joined, Ledger, Transaction, read, write};
 pub use turns::{KeyedReceipt, Lease, OpenTurn, Turns};
 pub use usage::{
     QUARTER, QuarterFilter, QuarterRecord, UsageFilter, UsageQuarter, UsageRecord, UsageSession,

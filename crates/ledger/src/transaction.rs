@@ -1,6 +1,6 @@
 //! A store, and what can be done in one transaction of it.
 
-use siglum_domain::LedgerId;
+use siglum_domain::{LedgerId, Timestamp};
 
 use crate::LedgerError;
 use crate::access::Access;
@@ -32,6 +32,23 @@ pub enum Durability {
     Process,
     /// It survives the loss of power: receipts and intents.
     Disk,
+}
+
+/// What was done about payloads in a blob store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BlobWork {
+    /// Payloads that were moved there.
+    pub moved: u64,
+    /// Blobs that were deleted.
+    pub deleted: u64,
+}
+
+impl BlobWork {
+    /// Whether there was nothing to do.
+    #[must_use]
+    pub const fn is_nothing(self) -> bool {
+        self.moved + self.deleted == 0
+    }
 }
 
 /// A store, opened for one tenant.
@@ -82,7 +99,17 @@ pub trait Ledger {
     /// hint that may be lost: whoever waits looks by itself now and then.
     fn announce(&mut self) {}
 
-    /// Takes what was erased out of the store's files, too, so that not even their bytes hold it.
+    /// Moves large payloads that are old enough at `at` to the blob store, and deletes blobs of what was erased: a bounded
+    /// part of it. Where the ledger has no blob store, there is nothing to do.
+    ///
+    /// # Errors
+    /// Those of the store; [`LedgerError::Unreachable`] where the blob store does not do it. A payload that was not moved
+    /// is where it was.
+    fn keep_blobs(&mut self, _at: Timestamp) -> Result<BlobWork, LedgerError> {
+        Ok(BlobWork::default())
+    }
+
+    /// Takes what was erased out of the store's files and out of its blob store, too, so that not even their bytes hold it.
     ///
     /// # Errors
     /// Those of the store: [`LedgerError::Busy`] while another process reads.
@@ -130,6 +157,10 @@ impl<L: Ledger + ?Sized> Ledger for Box<L> {
 
     fn announce(&mut self) {
         (**self).announce();
+    }
+
+    fn keep_blobs(&mut self, at: Timestamp) -> Result<BlobWork, LedgerError> {
+        (**self).keep_blobs(at)
     }
 
     fn scrub(&mut self) -> Result<(), LedgerError> {

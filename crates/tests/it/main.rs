@@ -57,6 +57,7 @@ mod printed;
 mod privacy;
 mod projections;
 mod real_agents;
+mod real_blobs;
 mod real_sinks;
 mod removing;
 mod rewritten_commits;

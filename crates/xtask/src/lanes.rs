@@ -71,6 +71,11 @@ const LANES: &[Lane] = &[
         has_tests: HasTests::Yes,
     },
     Lane {
+        name: "blobs",
+        run: tests_lane::blobs,
+        has_tests: HasTests::Yes,
+    },
+    Lane {
         name: "front-end",
         run: tests_lane::front_end,
         has_tests: HasTests::Yes,
@@ -279,6 +284,7 @@ mod tests {
                 "unit",
                 "truth",
                 "sinks",
+                "blobs",
                 "front-end",
                 "clients",
                 "packages",

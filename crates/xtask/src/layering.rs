@@ -82,6 +82,7 @@ const TESTERS: &[(&str, &[&str])] = &[("siglum-conformance", &["siglum-engine", 
 /// Outside crates that only some crates may use, and those that may if the dependency is optional.
 const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
     ("tokio", &["siglum-gateway", "siglum-egress"], &[]),
+    ("object_store", &[], &["siglum-egress"]),
     ("postgres", &["siglum-tests"], &["siglum-ledger"]),
     ("tokio-postgres-rustls", &[], &["siglum-ledger"]),
     ("tokio-rustls", &["siglum-gateway"], &[]),

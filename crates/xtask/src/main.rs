@@ -25,6 +25,7 @@ mod postgres;
 mod programs;
 mod python;
 mod rings;
+mod s3;
 mod sinks;
 mod size;
 mod summary;
@@ -41,9 +42,10 @@ cargo xtask COMMAND
 Commands
   test [--only LANE]... [--skip LANE]...
                       run every check, or some: fmt, house, clippy, docs, unit, blackbox, truth,
-                      sinks, front-end, clients, packages, agents, and where it is named team. Missing programs are
-                      installed by apt-get (as root), agents, the parts of the page and what makes the client in
-                      TypeScript by npm, Schemathesis, Phoenix, MLflow and what makes the client in Python by pip
+                      sinks, blobs, front-end, clients, packages, agents, and where it is named team. Missing
+                      programs are installed by apt-get (as root), agents, the parts of the page and what makes the
+                      client in TypeScript by npm, Schemathesis, Phoenix, MLflow and what makes the client in Python by
+                      pip, the server of S3 by cargo
   bench [ARGS]        build the program as packages have it and run siglum-bench with ARGS
   truth [--release] [ARGS]
                       play commits whose maker is known, and run `siglum why` on them: 2,000 cases, or
@@ -94,6 +96,7 @@ Commands
   front-end           install what the page of the front-end tests is made of and a browser, and print
                       how to use them: for tests by hand
   sinks               start Phoenix and MLflow for tests by hand, and print how to use them
+  s3                  start a server of S3 for tests by hand, and print how to use it
   house               check who imports whom against the table in DESIGN, file sizes, names,
                       and that public items of libraries have doc comments
   size                list the largest source files
@@ -105,6 +108,8 @@ Environment
                       where Schemathesis is, for tests by hand
   SIGLUM_TEST_PHOENIX, SIGLUM_TEST_PHOENIX_GRPC, SIGLUM_TEST_MLFLOW
                       where tools that show traces are, for tests by hand
+  SIGLUM_TEST_S3, SIGLUM_TEST_S3_ROOT, SIGLUM_TEST_S3_CREDENTIALS
+                      where a server of S3 is, its buckets and its key, for tests by hand
   SIGLUM_TEST_PG      a PostgreSQL server for tests; without it they start their own. With
                       SIGLUM_TEST_PG_CERTIFICATE, the file with its certificate, TLS is tested, too; with
                       SIGLUM_TEST_PG_PID, the file with its process, `team` kills it";
@@ -129,6 +134,7 @@ fn main() -> ExitCode {
             python::install(&python::SCHEMATHESIS).map(|program| println!("{}", program.display()))
         }
         Some("front-end") => front_end::run(rest),
+        Some("s3") => s3::run(rest),
         Some("sinks") => sinks::run(rest),
         Some("size") => size::print_largest(),
         Some("help" | "-h" | "--help") => {

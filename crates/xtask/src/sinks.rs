@@ -32,7 +32,7 @@ wait "$server" 2>/dev/null
 rm -rf "$directory"
 "#;
 
-struct Server {
+pub(crate) struct Server {
     keeper: Child,
     /// What the keeper waits on. Taken to let it end.
     input: Option<ChildStdin>,
@@ -102,14 +102,14 @@ pub(crate) fn start() -> Result<Sinks, Failure> {
 }
 
 /// Where one server runs.
-struct Site {
+pub(crate) struct Site {
     name: &'static str,
-    directory: PathBuf,
-    port: u16,
+    pub(crate) directory: PathBuf,
+    pub(crate) port: u16,
 }
 
 impl Site {
-    fn new(name: &'static str) -> Result<Self, Failure> {
+    pub(crate) fn new(name: &'static str) -> Result<Self, Failure> {
         let directory = format!("siglum-{name}-{}", std::process::id());
         let directory = std::env::temp_dir().join(directory);
         fs::create_dir(&directory)
@@ -122,7 +122,7 @@ impl Site {
     }
 
     /// A program with nothing in its environment that is not meant for it.
-    fn program(&self, program: &Path) -> Command {
+    pub(crate) fn program(&self, program: &Path) -> Command {
         let mut command = programs::program(program);
         command
             .env_clear()
@@ -162,7 +162,7 @@ impl Site {
         mlflow
     }
 
-    fn keep(&self, server: &Command) -> Result<Server, Failure> {
+    pub(crate) fn keep(&self, server: &Command) -> Result<Server, Failure> {
         let mut keeper = programs::program("sh");
         keeper
             .args(["-c", KEEPER, "sh"])
@@ -185,8 +185,17 @@ impl Site {
     }
 
     fn await_ready(&self, path: &str) -> Result<(), Failure> {
+        self.wait_until(|| self.is_ready(path))
+    }
+
+    /// Waits until somebody takes connections.
+    pub(crate) fn await_connections(&self) -> Result<(), Failure> {
+        self.wait_until(|| TcpStream::connect(("127.0.0.1", self.port)).is_ok())
+    }
+
+    fn wait_until(&self, is_ready: impl Fn() -> bool) -> Result<(), Failure> {
         let begun = Instant::now();
-        while !self.is_ready(path) {
+        while !is_ready() {
             if begun.elapsed() > PATIENCE {
                 let log = fs::read_to_string(self.directory.join("log")).unwrap_or_default();
                 return Err(Failure::new(format!("{} did not start:\n{log}", self.name)));

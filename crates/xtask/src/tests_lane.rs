@@ -4,7 +4,8 @@ use std::process::Command;
 
 use crate::summary::{self, Ended, Runner};
 use crate::{
-    Failure, clients, compat, debian, front_end, lab, postgres, programs, python, sinks, workspace,
+    Failure, clients, compat, debian, front_end, lab, postgres, programs, python, s3, sinks,
+    workspace,
 };
 
 /// The module of the black-box tests that drive real agents.
@@ -12,6 +13,9 @@ const REAL_AGENTS: &str = "real_agents::";
 
 /// The module of those that ask real tools what they show of exported traces.
 const REAL_SINKS: &str = "real_sinks::";
+
+/// The module of those that keep blobs in a real server of S3.
+const REAL_BLOBS: &str = "real_blobs::";
 
 /// The module of those that drive a page in a browser.
 const FRONT_END: &str = "front_end::";
@@ -27,6 +31,7 @@ const BLACK_BOX: &str = "binary_id(siglum-tests::it)";
 enum Part {
     RealAgents,
     RealSinks,
+    RealBlobs,
     FrontEnd,
     Clients,
     AllOthers,
@@ -90,6 +95,18 @@ pub(crate) fn sinks() -> Result<Ended, Failure> {
     run_all([(runner(), &mut tests)])
 }
 
+/// The black-box tests of gateways on PostgreSQL that keep blobs in S3.
+pub(crate) fn blobs() -> Result<Ended, Failure> {
+    debian::ensure(debian::BLACKBOX)?;
+    let server = postgres::for_tests()?;
+    let program = programs::dev_build("siglum")?;
+    let s3 = s3::start()?;
+    let mut tests = black_box(Part::RealBlobs);
+    s3.tell(tests.env("SIGLUM_BIN", program));
+    postgres::tell(server.as_ref(), &mut tests);
+    run_all([(runner(), &mut tests)])
+}
+
 /// The plug-ins' own tests, and the black-box tests that drive a page, made of what others publish, in a browser.
 pub(crate) fn front_end() -> Result<Ended, Failure> {
     debian::ensure(debian::BLACKBOX)?;
@@ -144,10 +161,13 @@ fn black_box(part: Part) -> Command {
         let filter = match part {
             Part::RealAgents => format!("test(/^{REAL_AGENTS}/)"),
             Part::RealSinks => format!("test(/^{REAL_SINKS}/)"),
+            Part::RealBlobs => format!("test(/^{REAL_BLOBS}/)"),
             Part::FrontEnd => format!("test(/^{FRONT_END}/)"),
             Part::Clients => format!("test(/^{CLIENTS}/)"),
             Part::AllOthers => {
-                format!("not test(/^({REAL_AGENTS}|{REAL_SINKS}|{FRONT_END}|{CLIENTS})/)")
+                format!(
+                    "not test(/^({REAL_AGENTS}|{REAL_SINKS}|{REAL_BLOBS}|{FRONT_END}|{CLIENTS})/)"
+                )
             }
         };
         return nextest(&["--test", "it", "-E", &format!("{BLACK_BOX} & {filter}")]);
@@ -157,10 +177,11 @@ fn black_box(part: Part) -> Command {
     match part {
         Part::RealAgents => cargo.arg(REAL_AGENTS),
         Part::RealSinks => cargo.arg(REAL_SINKS),
+        Part::RealBlobs => cargo.arg(REAL_BLOBS),
         Part::FrontEnd => cargo.arg(FRONT_END),
         Part::Clients => cargo.arg(CLIENTS),
         Part::AllOthers => {
-            let skipped = [REAL_AGENTS, REAL_SINKS, FRONT_END, CLIENTS];
+            let skipped = [REAL_AGENTS, REAL_SINKS, REAL_BLOBS, FRONT_END, CLIENTS];
             cargo.args(skipped.iter().flat_map(|module| ["--skip", module]))
         }
     };

@@ -45,6 +45,9 @@ pub const SCHEMA: &str = "siglum.serve/1";
 /// SIGTERM and SIGINT, the gateway begins no further runs, finishes those in progress, and stops; a second signal ends
 /// it at once.
 ///
+/// SIGLUM_BLOBS=s3://bucket/prefix keeps large payloads of a PostgreSQL store in a bucket of S3, with the key in the file
+/// that SIGLUM_BLOBS_CREDENTIALS_FILE names.
+///
 /// The settings `keep_sessions`, `keep_telemetry` and `keep_audit` (`siglum config list`) say how long data is kept. Tables
 /// `[issuer.NAME]` of the user's settings name issuers (OpenID Connect) whose tokens the gateway takes, too.
 ///
@@ -290,6 +293,13 @@ fn directory(text: &str) -> Result<PathBuf, String> {
 fn store(cx: &Cx) -> Result<Store, CommandError> {
     match crate::store::address()? {
         None => {
+            #[cfg(feature = "postgres")]
+            if crate::blobs::settings()?.is_some() {
+                let what = "SIGLUM_BLOBS is set, and only a PostgreSQL store has a blob store";
+                return Err(
+                    CommandError::usage(what).hint("Set SIGLUM_STORE_FILE, or unset SIGLUM_BLOBS.")
+                );
+            }
             // One that is lost is not served as an empty one.
             drop(cx.open_ledger()?);
             let home = cx.home.clone();
@@ -298,7 +308,11 @@ fn store(cx: &Cx) -> Result<Store, CommandError> {
             Ok(Store::File(cx.home.ledger(), written))
         }
         #[cfg(feature = "postgres")]
-        Some(address) => Ok(Store::Server(address)),
+        Some(address) => {
+            let blobs = crate::blobs::settings()?;
+            blobs.as_ref().map_or(Ok(()), crate::blobs::probe)?;
+            Ok(Store::Server(address, blobs))
+        }
         #[cfg(not(feature = "postgres"))]
         Some(_) => Err(CommandError::failed(
             "this program was built without PostgreSQL",

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use prometheus_client::registry::Registry;
 use siglum_domain::Tenant;
-use siglum_ledger::{ConnectionLimit, LedgerError, PostgresConnection, PostgresSettings};
+use siglum_ledger::{
+    BlobSettings, ConnectionLimit, LedgerError, PostgresConnection, PostgresSettings,
+};
 use tokio::sync::oneshot;
 
 use super::Unavailable;
@@ -54,8 +56,15 @@ impl Drop for Server {
 }
 
 impl Server {
-    pub(super) fn open(url: &str, limits: &Limits) -> Result<Self, ServeError> {
-        let settings = PostgresSettings::new(url, Ledgers::local());
+    pub(super) fn open(
+        url: &str,
+        blobs: Option<BlobSettings>,
+        limits: &Limits,
+    ) -> Result<Self, ServeError> {
+        let settings = PostgresSettings {
+            blobs,
+            ..PostgresSettings::new(url, Ledgers::local())
+        };
         // Brings the store to the schema of this program; who has a ledger there is another matter.
         let mut prober = PostgresConnection::prepare(settings.clone())?;
         let connections = limits.store_connections.max(2);
@@ -263,7 +272,7 @@ mod tests {
         let server = TestServer::shared(&address).unwrap();
         let tenant = server.tenant();
         drop(PostgresLedger::open(&server.settings(tenant.clone()), how()).unwrap());
-        let ledgers = Ledgers::open(&Store::Server(server.url()), limits).unwrap();
+        let ledgers = Ledgers::open(&Store::Server(server.url(), None), limits).unwrap();
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         Some((ledgers, tenant, runtime))
     }

@@ -82,7 +82,7 @@ impl Ledgers {
         let threads = match store {
             Store::File(path, written) => Threads::File(File::open(path, written.clone(), limits)?),
             #[cfg(feature = "postgres")]
-            Store::Server(url) => Threads::Server(Server::open(url, limits)?),
+            Store::Server(url, blobs) => Threads::Server(Server::open(url, blobs.clone(), limits)?),
         };
         let metrics = StoreMetrics::default();
         Ok(Self(Arc::new(threads), Arc::default(), metrics))

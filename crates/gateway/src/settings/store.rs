@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use siglum_domain::Tenant;
+#[cfg(feature = "postgres")]
+use siglum_ledger::BlobSettings;
 
 /// Where the sessions are.
 #[derive(Clone)]
@@ -12,9 +14,10 @@ pub enum Store {
     /// A SQLite file: one tenant, whose name is `default`. Whoever does what can wait is told that something was
     /// written.
     File(PathBuf, Written),
-    /// A PostgreSQL store, at `postgres://user:password@host/database`: all tenants that have a ledger there.
+    /// A PostgreSQL store, at `postgres://user:password@host/database`: all tenants that have a ledger there. Large
+    /// payloads are in a blob store, where it has one.
     #[cfg(feature = "postgres")]
-    Server(String),
+    Server(String, Option<BlobSettings>),
 }
 
 impl Store {
@@ -23,7 +26,7 @@ impl Store {
         match self {
             Self::File(path, _) => path.display().to_string(),
             #[cfg(feature = "postgres")]
-            Self::Server(address) => {
+            Self::Server(address, _) => {
                 let rest = address.split_once("://").map_or("", |(_, rest)| rest);
                 let rest = rest.split_once('@').map_or(rest, |(_, rest)| rest);
                 format!("postgres://{}", rest.split('?').next().unwrap_or_default())
@@ -38,7 +41,7 @@ impl std::fmt::Debug for Store {
             Self::File(path, _) => f.debug_tuple("File").field(path).finish(),
             // Its address may hold a password.
             #[cfg(feature = "postgres")]
-            Self::Server(_) => f.debug_struct("Server").finish_non_exhaustive(),
+            Self::Server(..) => f.debug_struct("Server").finish_non_exhaustive(),
         }
     }
 }
@@ -77,7 +80,7 @@ mod tests {
                 "postgres://db/siglum",
             ),
         ] {
-            assert_eq!(Store::Server(address.to_owned()).shown(), shown);
+            assert_eq!(Store::Server(address.to_owned(), None).shown(), shown);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use siglum_domain::LedgerId;
 
+use super::blob_store::BlobSettings;
 use super::connection::Link;
 use super::error::{self, Fault};
 use super::tx::{Access, Tx};
@@ -43,9 +44,10 @@ pub(super) const fn opening(durability: Option<Durability>) -> &'static str {
 pub(super) fn run(
     link: &mut Link,
     (tenant, ledger, access): (&str, LedgerId, Access),
+    blobs: Option<&BlobSettings>,
     work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), LedgerError>,
 ) -> Result<(), Ended> {
-    let mut tx = Tx::new(link, tenant, ledger, access);
+    let mut tx = Tx::new(link, tenant, ledger, access, blobs);
     let done = work(&mut tx);
     let fault = tx.fault;
     let error = match (done, fault) {

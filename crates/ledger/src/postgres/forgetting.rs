@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use siglum_domain::observation::Fact;
 use siglum_domain::{SessionId, Timestamp};
 
+use super::blobs::FREE_BLOBS;
 use super::columns::{Col, count, get, int, raw};
 use super::queue::segment_row;
 use super::tx::Tx;
@@ -86,6 +87,7 @@ impl Forgetting for Tx<'_> {
         self.run(sql, &[&Col(session), &Col(at)])?;
         let statements = [
             "UPDATE observations SET payload = NULL, salt = '' WHERE tenant = $1 AND session = $2",
+            FREE_BLOBS,
             "DELETE FROM segments WHERE tenant = $1 AND stream IN (SELECT stream FROM transcripts WHERE tenant = $1 AND session = $2)",
             "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
             "DELETE FROM erasures WHERE tenant = $1 AND session = $2",
@@ -131,23 +133,33 @@ impl Forgetting for Tx<'_> {
     fn payloads(&mut self, after: u64, limit: usize) -> Result<Vec<Payload>> {
         let sql = "SELECT position, session, sequence, kind, payload FROM observations \
              WHERE tenant = $1 AND position > $2 AND payload IS NOT NULL ORDER BY position LIMIT $3";
-        self.rows(sql, &[&int(after), &int(limit as u64)], |row| {
-            Ok(Payload {
+        let found = self.rows(sql, &[&int(after), &int(limit as u64)], |row| {
+            let payload = Payload {
                 position: count(row, 0)?,
                 session: get(row, 1)?,
                 sequence: count(row, 2)?,
                 kind: raw(row, 3)?,
-                fact: unpack(raw(row, 4)?)?,
-            })
-        })
+                fact: String::new(),
+            };
+            Ok((payload, raw::<Option<Vec<u8>>>(row, 4)?))
+        })?;
+        let (mut payloads, packed): (Vec<Payload>, Vec<_>) = found.into_iter().unzip();
+        for (payload, fact) in payloads.iter_mut().zip(self.unpacked(packed)?) {
+            payload.fact = fact.unwrap_or_default();
+        }
+        Ok(payloads)
     }
 
     fn put_payload(&mut self, position: u64, fact: Option<&str>) -> Result<()> {
-        let sql = "UPDATE observations SET payload = $3, salt = '' WHERE tenant = $1 AND position = $2 RETURNING session";
-        match self.row(sql, &[&int(position), &fact.map(pack)], |row| get(row, 0))? {
-            Some(session) => self.session_changed(session),
-            None => Ok(()),
-        }
+        let sql = "UPDATE observations SET payload = $3, salt = '' WHERE tenant = $1 AND position = $2 RETURNING session, sequence";
+        let changed = self.row(sql, &[&int(position), &fact.map(pack)], |row| {
+            Ok((get::<SessionId>(row, 0)?, count(row, 1)?))
+        })?;
+        let Some((session, sequence)) = changed else {
+            return Ok(());
+        };
+        self.free_blob(session, sequence)?;
+        self.session_changed(session)
     }
 
     fn segments(&mut self, stream: &str, first: u64, limit: usize) -> Result<Vec<Segment>> {

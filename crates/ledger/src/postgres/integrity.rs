@@ -12,7 +12,7 @@ use super::sums;
 use super::tx::{Tx, Value};
 use crate::integrity::Read;
 use crate::row::{header, unpack};
-use crate::stored::unpack_lines;
+use crate::stored::{EntryRow, unpack_lines};
 use crate::{
     Integrity, LedgerError, Miscount, Stored, StoredEntry, StoredSegment, StoredSession, Stray,
     Unlike,
@@ -20,7 +20,7 @@ use crate::{
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-/// Where [`ENTRY`] ends in the rows of [`entry_and_digest`].
+/// Where [`ENTRY`] ends in the rows of [`PackedEntry`].
 const BEHIND_ENTRY: usize = 10;
 /// What has a session, beside its log.
 const OF_SESSIONS: [&str; 15] = [
@@ -87,31 +87,63 @@ fn error_message(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-fn entry_and_digest(row: &Row) -> Result<StoredEntry> {
-    let (source, key, event): (String, String, String) = (raw(row, 4)?, raw(row, 5)?, raw(row, 6)?);
-    let packed: Option<Vec<u8>> = raw(row, 9)?;
-    let payload = packed.map(|packed| unpack(&packed).map_err(error_message));
-    let (at, recorded_at): (Timestamp, Timestamp) = (get(row, 7)?, get(row, 3)?);
-    let entry = payload.is_some().then(|| entry_of(row));
-    Ok(StoredEntry {
-        sealed: SealedEntry {
-            sequence: count(row, 1)?,
-            header: header(&source, &key, &event),
-            payload: raw(row, BEHIND_ENTRY + 1)?,
-        },
-        kind: raw(row, BEHIND_ENTRY + 2)?,
-        at: at.min(recorded_at),
-        salt: raw(row, BEHIND_ENTRY)?,
-        payload,
-        entry,
-    })
+/// An entry before its payload is read.
+struct PackedEntry {
+    stored: StoredEntry,
+    row: Read<EntryRow>,
+    payload: Option<Vec<u8>>,
 }
 
-fn entry_of(row: &Row) -> Read<Entry> {
-    let entry = entry_row(row)
-        .map_err(error_message)?
-        .record()
-        .map_err(error_message)?;
+impl PackedEntry {
+    fn from_row(row: &Row) -> Result<Self> {
+        let (source, key, event): (String, String, String) =
+            (raw(row, 4)?, raw(row, 5)?, raw(row, 6)?);
+        let (at, recorded_at): (Timestamp, Timestamp) = (get(row, 7)?, get(row, 3)?);
+        let stored = StoredEntry {
+            sealed: SealedEntry {
+                sequence: count(row, 1)?,
+                header: header(&source, &key, &event),
+                payload: raw(row, BEHIND_ENTRY + 1)?,
+            },
+            kind: raw(row, BEHIND_ENTRY + 2)?,
+            at: at.min(recorded_at),
+            salt: raw(row, BEHIND_ENTRY)?,
+            payload: None,
+            entry: None,
+        };
+        let mut entry = entry_row(row).map_err(error_message);
+        let payload = match &mut entry {
+            Ok(entry) => entry.payload.take(),
+            Err(_) => raw(row, 9)?,
+        };
+        Ok(Self {
+            stored,
+            row: entry,
+            payload,
+        })
+    }
+
+    /// The entry with its payload, which was fetched where it is not in the database.
+    fn with_payload(self, packed: Option<Read<Vec<u8>>>) -> StoredEntry {
+        let Some(packed) = packed else {
+            return self.stored;
+        };
+        let bytes = packed.as_ref().map_err(Clone::clone);
+        let payload = bytes.and_then(|bytes| unpack(bytes).map_err(error_message));
+        StoredEntry {
+            payload: Some(payload),
+            entry: Some(entry_with(self.row, packed)),
+            ..self.stored
+        }
+    }
+}
+
+fn entry_with(row: Read<EntryRow>, packed: Read<Vec<u8>>) -> Read<Entry> {
+    let row = EntryRow {
+        payload: Some(packed?),
+        ..row?
+    };
+    let entry = row.record().map_err(error_message)?;
     entry.ok_or_else(|| "it has no payload".to_owned())
 }
 
@@ -190,7 +222,14 @@ impl Integrity for Tx<'_> {
              ORDER BY sequence LIMIT $4"
         );
         let of: [Value<'_>; 3] = [&Col(session), &int(after), &int(limit as u64)];
-        self.rows(&sql, &of, |row| stored(row, 1, entry_and_digest))
+        let mut found = self.rows(&sql, &of, |row| stored(row, 1, PackedEntry::from_row))?;
+        let payload = |s: &mut Stored<PackedEntry>| s.row.as_mut().ok()?.payload.take();
+        let packed = self.fetched(found.iter_mut().map(payload).collect())?;
+        let with_payload = |(s, packed): (Stored<PackedEntry>, _)| Stored {
+            number: s.number,
+            row: s.row.map(|entry| entry.with_payload(packed)),
+        };
+        Ok(found.into_iter().zip(packed).map(with_payload).collect())
     }
 
     fn stored_receipts(

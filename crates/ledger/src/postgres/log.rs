@@ -165,7 +165,8 @@ impl Log for Tx<'_> {
             "SELECT {ENTRY} FROM observations WHERE tenant = $1 AND session = $2 AND sequence > $3 ORDER BY sequence LIMIT $4"
         );
         let of: [Value<'_>; 3] = [&Col(session), &int(after), &limit(most)];
-        EntryRow::records(self.rows(&sql, &of, entry_row)?)
+        let rows = self.rows(&sql, &of, entry_row)?;
+        self.entry_records(rows)
     }
 
     fn entries_of_turn(
@@ -178,7 +179,8 @@ impl Log for Tx<'_> {
             "SELECT {ENTRY} FROM observations WHERE tenant = $1 AND session = $2 AND turn = $3 AND sequence <= $4 ORDER BY sequence"
         );
         let of: [Value<'_>; 3] = [&Col(session), &Col(turn), &int(until)];
-        EntryRow::records(self.rows(&sql, &of, entry_row)?)
+        let rows = self.rows(&sql, &of, entry_row)?;
+        self.entry_records(rows)
     }
 
     fn entries_of_kind(
@@ -191,7 +193,8 @@ impl Log for Tx<'_> {
             "SELECT {ENTRY} FROM observations WHERE tenant = $1 AND session = $2 AND kind = $3 AND sequence <= $4 ORDER BY sequence"
         );
         let of: [Value<'_>; 3] = [&Col(session), &kind, &int(until)];
-        EntryRow::records(self.rows(&sql, &of, entry_row)?)
+        let rows = self.rows(&sql, &of, entry_row)?;
+        self.entry_records(rows)
     }
 
     fn last_of_kind(&mut self, session: SessionId, kind: &str, until: u64) -> Result<Option<u64>> {
@@ -207,7 +210,7 @@ impl Log for Tx<'_> {
         );
         let of: [Value<'_>; 3] = [&Col(session), &source.as_str(), &key];
         let row = self.row(&sql, &of, entry_row)?;
-        Ok(row.map(EntryRow::record).transpose()?.flatten())
+        Ok(self.entry_records(row.into_iter().collect())?.pop())
     }
 
     fn sighted(

@@ -9,6 +9,8 @@
 mod access;
 mod audit;
 mod begun;
+mod blob_store;
+mod blobs;
 mod check;
 mod columns;
 mod commits;
@@ -45,6 +47,7 @@ mod turns;
 mod tx;
 mod usage;
 
+pub use blob_store::{BlobError, BlobSettings, BlobStore};
 pub(crate) use error::is_contradiction;
 pub use hints::PostgresHints;
 pub use migrate::SCHEMA;

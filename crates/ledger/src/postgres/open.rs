@@ -1,17 +1,18 @@
 //! Opening a tenant's ledger, and its transactions.
 
-use siglum_domain::{LedgerId, Tenant};
+use siglum_domain::{LedgerId, Tenant, Timestamp};
 
 use super::begun::{self, Ended, TRIES};
-use super::check;
+use super::blob_store::BlobSettings;
 use super::connection::Link;
 use super::error::{self, Fault};
 use super::hints;
 use super::migrate::{self, Own};
 use super::settings::PostgresSettings;
 use super::tx::{Access, Tx};
+use super::{blobs, check};
 use crate::sqlite::Open;
-use crate::{Durability, Ledger, LedgerError, Transaction};
+use crate::{BlobWork, Durability, Ledger, LedgerError, Transaction};
 
 /// The ledger of one tenant in PostgreSQL, through one connection.
 pub struct PostgresLedger {
@@ -117,7 +118,7 @@ impl PostgresLedger {
         // A panic of `work` drops the connection, and with it the transaction.
         let mut link = begun.map_err(Ended::Failed)?;
         let of = (self.settings.tenant.as_str(), self.id, access);
-        let done = begun::run(&mut link, of, work);
+        let done = begun::run(&mut link, of, self.settings.blobs.as_ref(), work);
         if !matches!(done, Err(Ended::Lost(_))) {
             self.link = Some(link);
         }
@@ -130,7 +131,29 @@ impl PostgresLedger {
         self.link.as_mut()
     }
 
-    fn run_once(
+    /// Where its large payloads are kept, if anywhere but in the database.
+    pub(super) fn blobs(&self) -> Option<BlobSettings> {
+        self.settings.blobs.clone()
+    }
+
+    /// Writes in one transaction, which runs again where it met another one.
+    pub(super) fn write_within(
+        &mut self,
+        durability: Durability,
+        work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        for tries in 0..TRIES {
+            match self.run(Some(durability), work) {
+                Ok(()) => return Ok(()),
+                Err(Ended::Failed(error) | Ended::Lost(error)) => return Err(error),
+                Err(Ended::Conflict) => std::thread::sleep(begun::pause(tries)),
+            }
+        }
+        Err(LedgerError::Busy)
+    }
+
+    /// Reads in one transaction.
+    pub(super) fn run_once(
         &mut self,
         work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
@@ -178,14 +201,7 @@ impl Ledger for PostgresLedger {
         durability: Durability,
         work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
-        for tries in 0..TRIES {
-            match self.run(Some(durability), &mut |tx| work(tx)) {
-                Ok(()) => return Ok(()),
-                Err(Ended::Failed(error) | Ended::Lost(error)) => return Err(error),
-                Err(Ended::Conflict) => std::thread::sleep(begun::pause(tries)),
-            }
-        }
-        Err(LedgerError::Busy)
+        self.write_within(durability, &mut |tx| work(tx))
     }
 
     /// Nothing: the server keeps its own files in order.
@@ -212,14 +228,18 @@ impl Ledger for PostgresLedger {
         }
     }
 
-    /// Lets the server take out the old versions of rows that were erased. It does so where no older transaction can
-    /// see them any more. Their bytes in its files are free then and not overwritten at once, and its own log and
+    fn keep_blobs(&mut self, at: Timestamp) -> Result<BlobWork, LedgerError> {
+        blobs::keep(self, at)
+    }
+
+    /// Deletes the blobs of what was erased, and lets the server take out the old versions of rows. It does so where no
+    /// older transaction can see them any more. Their bytes in its files are free then and not overwritten at once, and its own log and
     /// the backups of it keep what they have: those have a time to live of their own.
     fn scrub(&mut self) -> Result<(), LedgerError> {
         let mut link = self.connected()?;
         migrate::scrub(&mut link, self.settings.statement)?;
         self.link = Some(link);
-        Ok(())
+        blobs::delete_freed(self)
     }
 
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {
@@ -228,6 +248,7 @@ impl Ledger for PostgresLedger {
             wrong = check::problems(tx)?;
             Ok(())
         })?;
+        wrong.extend(blobs::problems(self)?);
         Ok(wrong)
     }
 }

@@ -1,5 +1,7 @@
 //! What holds on to a session, and where what is stored of it lies, in PostgreSQL.
 
+use super::blobs::FREE_BLOBS;
+
 /// What pins a session: a word, and a query that finds it. Its values are the session, whoever attached its own links,
 /// and this ledger.
 pub(super) const PINS: &[(&str, &str)] = &[
@@ -100,6 +102,7 @@ pub(super) const STRIPPED: &[&str] = &[
     "DELETE FROM tokens WHERE tenant = $1 AND session = $2",
     "DELETE FROM turns WHERE tenant = $1 AND session = $2",
     "DELETE FROM observations WHERE tenant = $1 AND session = $2",
+    FREE_BLOBS,
     "DELETE FROM deliveries WHERE tenant = $1 AND projection IN (SELECT name FROM projections WHERE tenant = $1) AND session = $2",
     "DELETE FROM links WHERE tenant = $1 AND session = $2",
     "DELETE FROM statements WHERE tenant = $1 AND session = $2",

@@ -11,7 +11,7 @@ use crate::record::*;
 use crate::replicas::{
     Destination, DueDocument, ReplicaRepository, ReplicaRow, ReplicaTurn, RewriteRecord,
 };
-use crate::row::{from_word, pack, unpack};
+use crate::row::{from_word, pack};
 use crate::stored::{Subjects, read_identity, stored_roots};
 use crate::{LedgerError, Replicas};
 
@@ -33,11 +33,11 @@ fn replica_repository(row: &Row) -> Result<ReplicaRepository> {
     })
 }
 
-fn replica_row(row: &Row) -> Result<ReplicaRow> {
+/// A row, and its payload as it is stored.
+fn replica_row(row: &Row) -> Result<(ReplicaRow, Option<Vec<u8>>)> {
     let source: Source = from_word("source", raw(row, 3)?)?;
     let salt: &[u8] = raw(row, 10)?;
-    let payload: Option<&[u8]> = raw(row, 12)?;
-    Ok(ReplicaRow {
+    let replica = ReplicaRow {
         sequence: count(row, 0)?,
         turn: opt(row, 1)?,
         id: get(row, 2)?,
@@ -50,8 +50,9 @@ fn replica_row(row: &Row) -> Result<ReplicaRow> {
         recorded_at: get(row, 9)?,
         salt: salt.try_into().ok(),
         digest: raw(row, 11)?,
-        fact: payload.map(unpack).transpose()?,
-    })
+        fact: None,
+    };
+    Ok((replica, raw(row, 12)?))
 }
 
 /// What a destination lacks once a document changed.
@@ -271,7 +272,12 @@ impl Replicas for Tx<'_> {
             "SELECT {ROW} FROM observations WHERE tenant = $1 AND session = $2 AND sequence > $3 ORDER BY sequence LIMIT $4"
         );
         let of: [Value<'_>; 3] = [&Col(session), &int(after), &int(limit as u64)];
-        self.rows(&sql, &of, replica_row)
+        let found = self.rows(&sql, &of, replica_row)?;
+        let (mut rows, packed): (Vec<ReplicaRow>, Vec<_>) = found.into_iter().unzip();
+        for (row, fact) in rows.iter_mut().zip(self.unpacked(packed)?) {
+            row.fact = fact;
+        }
+        Ok(rows)
     }
 
     fn turns_named(&mut self, session: SessionId, turns: &[TurnId]) -> Result<Vec<ReplicaTurn>> {
@@ -403,8 +409,11 @@ impl Replicas for Tx<'_> {
     ) -> Result<()> {
         let sql = "UPDATE observations SET payload = $4, salt = '' \
              WHERE tenant = $1 AND session = $2 AND sequence = $3 AND payload IS NOT NULL";
-        self.run(sql, &[&Col(session), &int(sequence), &fact.map(pack)])
-            .map(drop)
+        let values: [Value<'_>; 3] = [&Col(session), &int(sequence), &fact.map(pack)];
+        match self.run(sql, &values)? {
+            0 => Ok(()),
+            _ => self.free_blob(session, sequence),
+        }
     }
 
     fn erasure(&mut self, session: SessionId) -> Result<Option<u64>> {
@@ -435,7 +444,9 @@ impl Replicas for Tx<'_> {
                 &salt,
                 &row.kind,
             ];
-            self.run(sql, &values)?;
+            if self.run(sql, &values)? > 0 {
+                self.free_blob(session, row.sequence)?;
+            }
         }
         let sql = "UPDATE sessions SET forgotten_at = NULL, forgotten_whole = false, folded = 0 WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session)])?;

@@ -9,6 +9,7 @@ use postgres::Config;
 use postgres::config::{Host, SslMode};
 use siglum_domain::Tenant;
 
+use super::blob_store::BlobSettings;
 use crate::LedgerError;
 
 /// Where a PostgreSQL store is, whose part of it to open, and how long to wait for it.
@@ -27,6 +28,8 @@ pub struct PostgresSettings {
     pub wait: Duration,
     /// How long one statement may take.
     pub statement: Duration,
+    /// Where large payloads are kept, if anywhere but in the database.
+    pub blobs: Option<BlobSettings>,
 }
 
 impl PostgresSettings {
@@ -39,6 +42,7 @@ impl PostgresSettings {
             connect: Duration::from_secs(5),
             wait: Duration::from_secs(10),
             statement: Duration::from_secs(60),
+            blobs: None,
         }
     }
 }

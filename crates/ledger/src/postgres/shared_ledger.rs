@@ -5,11 +5,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use siglum_domain::{LedgerId, Tenant};
+use siglum_domain::{LedgerId, Tenant, Timestamp};
 
 use super::open::PostgresLedger;
 use super::shared_connection::PostgresConnection;
-use crate::{Durability, Ledger, LedgerError, Transaction};
+use crate::{BlobWork, Durability, Ledger, LedgerError, Transaction};
 
 /// The ledger of a tenant, which takes turns with others on one connection. A copy is the same ledger.
 #[derive(Clone)]
@@ -103,6 +103,11 @@ impl Ledger for SharedLedger {
             ledger.announce();
             Ok(())
         });
+    }
+
+    fn keep_blobs(&mut self, at: Timestamp) -> Result<BlobWork, LedgerError> {
+        self.shared()
+            .with(&self.tenant, |ledger| ledger.keep_blobs(at))?
     }
 
     fn scrub(&mut self) -> Result<(), LedgerError> {

@@ -7,6 +7,7 @@ use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
 use siglum_domain::LedgerId;
 
+use super::blob_store::BlobSettings;
 use super::columns::Clean;
 use super::connection::Link;
 use super::error::{self, Fault};
@@ -31,6 +32,8 @@ pub(super) struct Tx<'a> {
     pub(super) tenant: &'a str,
     pub(super) ledger: LedgerId,
     pub(super) access: Access,
+    /// Where large payloads are, if anywhere but here.
+    pub(super) blobs: Option<&'a BlobSettings>,
     /// What went wrong first. The database does nothing more in such a transaction, whatever its user makes of it.
     pub(super) fault: Option<Fault>,
     /// Names of sessions that this transaction looked for and did not find.
@@ -45,12 +48,14 @@ impl<'a> Tx<'a> {
         tenant: &'a str,
         ledger: LedgerId,
         access: Access,
+        blobs: Option<&'a BlobSettings>,
     ) -> Self {
         Self {
             link,
             tenant,
             ledger,
             access,
+            blobs,
             fault: None,
             absent: HashSet::new(),
             watch: Watch::Unknown,

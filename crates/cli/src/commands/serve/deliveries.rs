@@ -14,7 +14,8 @@ use siglum_domain::Tenant;
 use siglum_engine::share::otel::destination::Destination;
 use siglum_gateway::{Projecting, Store};
 use siglum_ledger::{
-    Ledger, LedgerError, PostgresConnection, PostgresSettings, Projection, SharedLedger, read,
+    BlobSettings, Ledger, LedgerError, PostgresConnection, PostgresSettings, Projection,
+    SharedLedger, read,
 };
 
 use crate::commands::otel::headers;
@@ -51,13 +52,16 @@ impl Deliveries {
     pub(super) fn from_store(store: &Store, cx: &Cx) -> Option<Self> {
         match store {
             Store::File(..) => None,
-            Store::Server(address) => Some(Self::start(cx, address)),
+            Store::Server(address, blobs) => Some(Self::start(cx, address, blobs.clone())),
         }
     }
 
-    fn start(cx: &Cx, address: &str) -> Self {
+    fn start(cx: &Cx, address: &str, blobs: Option<BlobSettings>) -> Self {
         let shared = Arc::<Shared>::default();
-        let settings = PostgresSettings::new(address, store::default_tenant());
+        let settings = PostgresSettings {
+            blobs,
+            ..PostgresSettings::new(address, store::default_tenant())
+        };
         let at_work = AtWork {
             cx: cx.clone(),
             connection: Arc::new(Mutex::new(PostgresConnection::new(settings))),

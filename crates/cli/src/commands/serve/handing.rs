@@ -45,5 +45,7 @@ fn hand(home: &Home, session: SessionId) -> io::Result<Handed> {
 fn owned(changes: Vec<environment::Change>) -> Vec<(OsString, Option<OsString>)> {
     let kept_back = store::VARIABLES.map(|name| (name, None));
     let all = changes.into_iter().chain(kept_back);
+    #[cfg(feature = "postgres")]
+    let all = all.chain(crate::blobs::VARIABLES.map(|name| (name, None)));
     all.map(|(name, value)| (name.into(), value)).collect()
 }

@@ -1,5 +1,6 @@
 //! What belongs to a server: its schema, its locks, its connection.
 
+mod blobs;
 mod losses;
 mod opening;
 mod shared_connection;

@@ -1,0 +1,1 @@
+-- A file has no blob store: hooks read it, and use no network. Both stores count their schemas alike.
