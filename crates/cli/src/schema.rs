@@ -116,6 +116,7 @@ const SCHEMAS: &[Row] = &[
     (rebuild::SCHEMA, schema_for::<rebuild::Json>),
     (uninstall::SCHEMA, schema_for::<uninstall::Json>),
     (restore::SCHEMA, schema_for::<restore::Json>),
+    (resume::SCHEMA, schema_for::<resume::Json>),
     (search::SCHEMA, schema_for::<search::Json>),
     #[cfg(feature = "gateway")]
     (serve::SCHEMA, schema_for::<serve::Json>),
@@ -129,6 +130,10 @@ const SCHEMAS: &[Row] = &[
     (
         session::recover::SCHEMA,
         schema_for::<session::recover::Json>,
+    ),
+    (
+        session::rename::SCHEMA,
+        schema_for::<session::rename::Json>,
     ),
     (session::show::SCHEMA, schema_for::<session::show::Json>),
     (status::json::SCHEMA, schema_for::<status::json::Json>),

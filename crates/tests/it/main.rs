@@ -59,6 +59,7 @@ mod projections;
 mod real_agents;
 mod real_sinks;
 mod removing;
+mod resuming;
 mod rewritten_commits;
 mod runs;
 mod secrets;

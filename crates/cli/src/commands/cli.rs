@@ -61,6 +61,7 @@ enum Command {
     Log(commands::log::Args),
     Check(commands::check::Args),
     Show(commands::show::Args),
+    Resume(commands::resume::Args),
     Search(commands::search::Args),
     Cost(commands::cost::Args),
     Status(commands::status::Args),
@@ -125,6 +126,7 @@ enum WorksOn {
 /// What there is for a server instead of a command that knows the own ledger alone.
 const COMMITS: &str = "The gateway of a store answers for commits: name it in SIGLUM_GATEWAY.";
 const RUNS: &str = "The gateway of a store takes the session: pass `--gateway URL`.";
+const RESUMES: &str = "A session is resumed on the machine where it ran.";
 const STATUS: &str = "Run `siglum doctor` to check the store.";
 const SYNC: &str =
     "A machine sends its sessions to the gateway of a store: run `siglum sync` there.";
@@ -170,6 +172,8 @@ impl Command {
             Self::Check(_) => WorksOn::OwnLedger("check", COMMITS),
             Self::Adopt(_) => WorksOn::OwnLedger("adopt", COMMITS),
             Self::Status(_) => WorksOn::OwnLedger("status", STATUS),
+            // Agents run, and keep their transcripts, on this machine.
+            Self::Resume(_) => WorksOn::OwnLedger("resume", RESUMES),
             #[cfg(feature = "gateway")]
             Self::Mcp(_) => WorksOn::OwnLedger("mcp", MCP),
             Self::Sync(_) => WorksOn::OwnLedger("sync", SYNC),
@@ -206,7 +210,11 @@ impl Command {
     const fn looks_into_home(&self) -> bool {
         matches!(
             self,
-            Self::Init(_) | Self::Uninstall(_) | Self::Import(_) | Self::Doctor(_)
+            Self::Init(_)
+                | Self::Uninstall(_)
+                | Self::Import(_)
+                | Self::Doctor(_)
+                | Self::Resume(_)
         )
     }
 }
@@ -326,6 +334,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Log(args) => commands::log::run(&args, cx),
         Command::Check(args) => commands::check::run(&args, cx),
         Command::Show(args) => commands::show::run(&args, cx),
+        Command::Resume(args) => commands::resume::run(&args, cx),
         Command::Search(args) => commands::search::run(&args, cx),
         Command::Cost(args) => commands::cost::run(&args, cx),
         Command::Status(args) => commands::status::run(&args, cx),

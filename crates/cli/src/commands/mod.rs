@@ -27,6 +27,7 @@ pub mod pipeline;
 pub mod projection;
 pub mod rebuild;
 pub mod restore;
+pub mod resume;
 pub mod run;
 pub mod search;
 #[cfg(feature = "gateway")]

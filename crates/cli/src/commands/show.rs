@@ -69,16 +69,21 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
                 cx,
             )
         }
-        (None, None) => Err(CommandError::not_found(format!(
-            "no session, checkpoint or commit `{}`",
-            args.name
-        ))
-        .hint("Run `siglum session list`, `siglum checkpoint list` or `siglum log` to find it.")),
+        (None, None) => match find::by_name(&mut ledger, &args.name)? {
+            Some(id) => session::show::session(cx, &mut ledger, id, args.depth),
+            None => Err(CommandError::not_found(format!(
+                "no session, checkpoint or commit `{}`",
+                args.name
+            ))
+            .hint(
+                "Run `siglum session list`, `siglum checkpoint list` or `siglum log` to find it.",
+            )),
+        },
     }
 }
 
 /// The commit that a name means here, if it could be one. What a server's store has of commits is asked of its gateway.
-fn commit(cx: &Cx, name: &str) -> Result<Option<Oid>, CommandError> {
+pub(super) fn commit(cx: &Cx, name: &str) -> Result<Option<Oid>, CommandError> {
     let ours = name.starts_with("ses_") || name.starts_with("chk_");
     if ours || store::is_server() || cx.find_repo().is_none() {
         return Ok(None);

@@ -231,6 +231,11 @@ pub fn agreed() -> Result<bool, CommandError> {
     Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
 }
 
+/// Whether a person is there to be asked.
+pub fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
 /// Asks the person for a word. Without a terminal, and where the person ends the input, there is none.
 pub fn answer(question: &str) -> Result<Option<String>, CommandError> {
     if !io::stdin().is_terminal() {

@@ -5,6 +5,7 @@ pub mod audit;
 mod claims;
 mod inherit;
 pub mod links;
+pub mod names;
 mod open;
 pub mod repositories;
 mod resolve;

@@ -1,8 +1,10 @@
-//! What people type: a whole id, the tail of one, or an agent's own id for a session.
+//! What people type: a whole id, the tail of one, an agent's own id for a session, or the name of one.
 
 use siglum_domain::redact::Redactor;
 use siglum_domain::{CheckpointId, NativeId, SessionId, TokenId, id};
 use siglum_ledger::{Ledger, LedgerError, Transaction, read};
+
+use crate::identity::names;
 
 /// Why a name names nothing.
 #[derive(Debug, thiserror::Error)]
@@ -41,11 +43,39 @@ pub enum Named {
 /// # Errors
 /// It names none, or several.
 pub fn session(ledger: &mut dyn Ledger, text: &str) -> Result<SessionId, FindError> {
-    match anything(ledger, text)? {
-        Named::Session(id) => Ok(id),
-        Named::Checkpoint(_) => Err(FindError::NotFound {
+    match anything(ledger, text) {
+        Ok(Named::Session(id)) => Ok(id),
+        Ok(Named::Checkpoint(_)) => Err(FindError::NotFound {
             noun: "session",
             text: text.to_owned(),
+        }),
+        Err(FindError::NotFound { noun, text: shown }) => match by_name(ledger, text)? {
+            Some(id) => Ok(id),
+            None => Err(FindError::NotFound { noun, text: shown }),
+        },
+        Err(other) => Err(other),
+    }
+}
+
+/// The session that a person named so, else the one whose name begins so.
+///
+/// # Errors
+/// Several are named so.
+pub fn by_name(ledger: &mut dyn Ledger, text: &str) -> Result<Option<SessionId>, FindError> {
+    let Some(link) = names::link(text).ok().filter(|_| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let (field, whole) = (link.field(), link.value());
+    let mut named = read(ledger, |tx| tx.sessions_by_link_start(field, &whole))?;
+    if named.iter().any(|(value, _)| *value == whole) {
+        named.retain(|(value, _)| *value == whole);
+    }
+    match named[..] {
+        [] => Ok(None),
+        [(_, session)] => Ok(Some(session)),
+        _ => Err(FindError::Ambiguous {
+            text: text.to_owned(),
+            meanings: named.iter().map(|(_, id)| id.to_string()).collect(),
         }),
     }
 }
