@@ -56,6 +56,7 @@ mod places;
 mod printed;
 mod privacy;
 mod projections;
+mod reading;
 mod real_agents;
 mod real_sinks;
 mod removing;

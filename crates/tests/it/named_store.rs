@@ -14,6 +14,8 @@ const ON_THE_OWN_LEDGER: &[&str] = &[
     "check HEAD",
     "status",
     "resume HEAD",
+    "tail",
+    "files file",
     "mcp",
     "sync",
     "adopt HEAD 1234567",
@@ -62,6 +64,7 @@ const OF_A_MACHINE: &[&str] = &[
 
 /// All others, by their first word.
 const ELSEWHERE: &[&str] = &[
+    "statusline",
     "init",
     "uninstall",
     "serve",

@@ -37,7 +37,15 @@ const GROUPS: &[Group] = &[
     Group {
         title: "Ask",
         first: &["why", "log", "show", "search", "cost", "status"],
-        others: &["check", "session", "checkpoint", "context"],
+        others: &[
+            "files",
+            "tail",
+            "statusline",
+            "check",
+            "session",
+            "checkpoint",
+            "context",
+        ],
     },
     Group {
         title: "Set up",

@@ -1,7 +1,9 @@
 //! `siglum session`: one file per verb.
 
 pub mod archive;
+mod changes;
 pub mod end;
+pub mod export;
 pub mod fork;
 pub mod list;
 pub mod page;

@@ -15,7 +15,9 @@ pub use screen::Screen;
 pub use shown::{log_line, visible};
 pub use style::Style;
 pub use table::{Cell, Table};
-pub use text::{age, ago, bytes, count, counted, day, one_line, plural, tokens, when, wrap};
+pub use text::{
+    age, ago, bytes, clipped, count, counted, day, one_line, plural, tokens, when, wrap,
+};
 
 use serde::Serialize;
 use siglum_domain::legible;

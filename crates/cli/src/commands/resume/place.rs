@@ -68,31 +68,31 @@ impl Place {
                 Some(stored) if !Path::new(&stored.record.path).exists() => {
                     Err(gone(session, agent))
                 }
-                Some(_) => Ok(Self::of(dir, Transcript::Present)),
-                None => Ok(Self::of(dir, Transcript::Unknown)),
+                Some(_) => Ok(Self::new(dir, Transcript::Present)),
+                None => Ok(Self::new(dir, Transcript::Unknown)),
             };
         };
         if path.exists() {
-            return Ok(Self::of(dir, Transcript::Present));
+            return Ok(Self::new(dir, Transcript::Present));
         }
         let old = [&card.record.cwd, &card.record.worktree].into_iter();
         let mut old = old.flatten().filter_map(|dir| paths.at(Path::new(dir)));
         let from = old.find(|old| old.is_file());
         drop(old);
         if let Some(from) = from {
-            return Ok(Self::of(dir, Transcript::Moved { from, path }));
+            return Ok(Self::new(dir, Transcript::Moved { from, path }));
         }
         check_whole(card)?;
         match stored {
             Some(stored) => {
                 let stored = Box::new(stored);
-                Ok(Self::of(dir, Transcript::Deleted { stored, path }))
+                Ok(Self::new(dir, Transcript::Deleted { stored, path }))
             }
             None => Err(gone(session, agent)),
         }
     }
 
-    const fn of(dir: PathBuf, transcript: Transcript) -> Self {
+    const fn new(dir: PathBuf, transcript: Transcript) -> Self {
         Self { dir, transcript }
     }
 }
