@@ -1,5 +1,6 @@
 //! What the rest of the program knows about an agent that is recorded.
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use siglum_domain::NativeId;
@@ -72,6 +73,8 @@ pub struct AgentSpec {
     /// is started in, its id, the stream of the transcript. Absent for an agent that takes no transcript back, and for
     /// names that the agent does not give; what is returned lies in its own directory, whatever the names are.
     pub resumed_transcript: fn(&Path, &str, &NativeId, &str) -> Option<PathBuf>,
+    /// Whether a transcript of which lines may be missing is one that the agent resumes as a whole.
+    pub is_whole: fn(&mut dyn BufRead) -> bool,
 }
 
 impl AgentSpec {

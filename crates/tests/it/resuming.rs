@@ -1,6 +1,7 @@
 //! `siglum resume`: the session that is meant, the directory, and transcripts that agents deleted.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -246,7 +247,9 @@ fn a_transcript_that_codex_deleted_is_put_back_under_its_day() {
     let path = day.join(format!("rollout-2026-11-21T04-02-08-{id}.jsonl"));
     fs::write(&path, rollout(&repo, id)).unwrap();
     repo.siglum(&["import"]).ok();
-    let before = lines(&path);
+    // What only its screen shows is not needed.
+    let mut before = lines(&path);
+    before.retain(|line| !line.contains("task_started"));
     fs::remove_dir_all(world.home().join(".codex")).unwrap();
     let ran = repo.siglum(&["resume", id]);
     assert_eq!(
@@ -276,6 +279,33 @@ fn ids_that_are_no_names_write_and_run_nothing() {
             false => assert!(ran.stdout.is_empty() || ran.stdout.contains(&format!("<{id}>"))),
         }
     }
+}
+
+#[test]
+fn a_session_takes_the_name_that_its_agent_gives_it() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut talk = Talk::start(&repo, SESSION);
+    talk.turn("Round the cart");
+    let title = |name: &str| {
+        let line = json!({ "type": "custom-title", "customTitle": name, "sessionId": SESSION });
+        let mut options = fs::OpenOptions::new();
+        let mut file = options.append(true).open(talk.agent.transcript()).unwrap();
+        writeln!(file, "{line}").unwrap();
+    };
+    title("Old name");
+    title("Cart\u{1b}[31m rounding");
+    title("Cart rounding");
+    talk.turn("Go on");
+    let listed = || {
+        repo.siglum(&["worker", "--once"]).ok();
+        repo.siglum(&["session", "list"]).ok()
+    };
+    until("the name is read", || listed().contains("Cart rounding"));
+    assert!(!listed().contains("Old name"));
+    repo.siglum(&["session", "rename", "Cart", "mine"]).ok();
+    talk.turn("And on");
+    assert!(listed().contains("mine"), "what a person says stands");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::hooks::HOOKS;
 use super::transcript::Reader;
-use super::{discover, passage, path, reduce, retention};
+use super::{discover, passage, path, reduce, retention, whole};
 use crate::known::CLAUDE_CODE;
 use crate::spec::AgentSpec;
 
@@ -37,6 +37,7 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
             .to_vec()
     },
     resumed_transcript: |dir, cwd, native, _| path::resumed_transcript(dir, cwd, native),
+    is_whole: whole::is_whole,
 };
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Codex's row in the table of agents.
 
 use super::transcript::Reader;
-use super::{discover, passage, path, reduce, settings};
+use super::{discover, meta, passage, path, reduce, settings};
 use crate::known::CODEX;
 use crate::spec::AgentSpec;
 
@@ -36,6 +36,7 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
             .to_vec()
     },
     resumed_transcript: |dir, _, native, stream| path::resumed_transcript(dir, native, stream),
+    is_whole: meta::is_whole,
 };
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     },
     // The head of a transcript, without which it is none, is not among the lines that are stored.
     resumed_transcript: |_, _, _, _| None,
+    is_whole: |_| false,
 };
 
 #[cfg(test)]

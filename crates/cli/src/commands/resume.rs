@@ -188,7 +188,9 @@ impl Plan {
     fn restore_transcript(&self, cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
         let (done, path) = match &self.place.transcript {
             Transcript::Present | Transcript::Unknown => return Ok(()),
-            Transcript::Deleted { stored, path } => (put_back(ledger, stored, path)?, path),
+            Transcript::Deleted { stored, path } => {
+                (put_back(ledger, self.agent, stored, path)?, path)
+            }
             Transcript::Moved { from, path } => (copy_transcript(from, path)?, path),
         };
         match done {

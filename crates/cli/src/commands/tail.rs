@@ -93,7 +93,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 }
 
 /// The newest session of a repository that has not ended.
-fn newest(ledger: &mut SqliteLedger, here: RepositoryRecord) -> Result<SessionId, CommandError> {
+fn newest(ledger: &mut SqliteLedger, here: &RepositoryRecord) -> Result<SessionId, CommandError> {
     let listed = read(ledger, |tx| {
         let filter = SessionFilter {
             repositories: repositories::clones(tx, &[here.id])?,

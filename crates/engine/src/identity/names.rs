@@ -1,8 +1,8 @@
 //! Names that people give to sessions: a label, so that it is searched, sent and taken back as every link is.
 
-use siglum_domain::SessionId;
 use siglum_domain::link::{Link, LinkError};
-use siglum_ledger::{Durability, Ledger, attempt};
+use siglum_domain::{AgentName, SessionId};
+use siglum_ledger::{Durability, Ledger, LedgerError, StatementRecord, Transaction, attempt};
 
 use super::links::{Change, LinksError, change_in};
 use super::statements;
@@ -10,6 +10,8 @@ use crate::Here;
 
 /// The key of the label.
 const KEY: &str = "name";
+/// Where the name that an agent gave was read.
+const TRANSCRIPT: &str = "transcript";
 
 /// The label that names a session so.
 ///
@@ -40,20 +42,45 @@ pub fn rename(
     by: (&str, &str),
 ) -> Result<Option<String>, LinksError> {
     attempt(ledger, Durability::Process, |tx| {
-        let standing = statements::links(&tx.statements_of_session(session)?);
-        let mut old = standing.clone();
-        old.retain(|link| name(std::slice::from_ref(link)).is_some() && link != new);
-        change_in(tx, here, session, &old, Change::Detach, by)?;
-        change_in(
-            tx,
-            here,
-            session,
-            std::slice::from_ref(new),
-            Change::Attach,
-            by,
-        )?;
-        Ok(name(&standing).map(str::to_owned))
+        replace(tx, here, session, new, by)
     })
+}
+
+/// Names a session as its agent does, unless somebody else has named it.
+pub(crate) fn take_over(
+    tx: &mut dyn Transaction,
+    here: &Here<'_>,
+    session: SessionId,
+    new: &Link,
+    agent: &AgentName,
+) -> Result<(), LedgerError> {
+    let statements = tx.statements_of_session(session)?;
+    let is_anothers = |(link, from): &(Link, &StatementRecord)| {
+        name(std::slice::from_ref(link)).is_some() && from.source != TRANSCRIPT
+    };
+    if statements::attached(&statements).iter().any(is_anothers) {
+        return Ok(());
+    }
+    match replace(tx, here, session, new, (agent.as_str(), TRANSCRIPT)) {
+        Ok(_) | Err(LinksError::TooMany) => Ok(()),
+        Err(LinksError::Ledger(error)) => Err(error),
+    }
+}
+
+fn replace(
+    tx: &mut dyn Transaction,
+    here: &Here<'_>,
+    session: SessionId,
+    new: &Link,
+    by: (&str, &str),
+) -> Result<Option<String>, LinksError> {
+    let standing = statements::links(&tx.statements_of_session(session)?);
+    let mut old = standing.clone();
+    old.retain(|link| name(std::slice::from_ref(link)).is_some() && link != new);
+    change_in(tx, here, session, &old, Change::Detach, by)?;
+    let new = std::slice::from_ref(new);
+    change_in(tx, here, session, new, Change::Attach, by)?;
+    Ok(name(&standing).map(str::to_owned))
 }
 
 #[cfg(test)]

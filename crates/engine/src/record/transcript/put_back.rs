@@ -4,11 +4,11 @@
 //! written to.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufReader, BufWriter, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use siglum_agents::open_regular;
+use siglum_agents::{AgentSpec, open_regular};
 use siglum_domain::{NativeId, SessionId};
 use siglum_ledger::{
     Durability, Ledger, LedgerError, Segment, Transaction, TranscriptRecord, read, write,
@@ -39,7 +39,7 @@ pub enum PutBack {
     Written,
     /// A file is there already, and stays as it is.
     Present,
-    /// None of its lines is stored.
+    /// None of its lines is stored, or so few that the agent would not resume all of the conversation.
     NotStored,
 }
 
@@ -86,6 +86,7 @@ fn is_named_after(stream: &str, native: &NativeId) -> bool {
 /// The file cannot be written, or those of the ledger.
 pub fn put_back(
     ledger: &mut dyn Ledger,
+    agent: &AgentSpec,
     transcript: &StoredTranscript,
     path: &Path,
 ) -> Result<PutBack, EngineError> {
@@ -93,7 +94,14 @@ pub fn put_back(
         return Ok(PutBack::NotStored);
     };
     let of = (&transcript.record, first);
-    let put_back = write_new(path, |file| write_lines(ledger, of, file, &failed(path)))?;
+    let put_back = write_new(path, |file| {
+        let lines = write_lines(ledger, of, file, &failed(path))?;
+        file.rewind().map_err(failed(path))?;
+        match (agent.is_whole)(&mut BufReader::new(file)) {
+            true => Ok(lines),
+            false => Ok(0),
+        }
+    })?;
     if put_back == PutBack::Written {
         note(ledger, &transcript.record, path)?;
     }
@@ -122,7 +130,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> EngineError {
     }
 }
 
-/// Makes a file with what is written to it, which is nothing if there is none; where there is a file already, it stays.
+/// Makes a file with what is written to it; none where that is nothing. Where there is a file already, it stays.
 fn write_new(
     path: &Path,
     fill: impl FnOnce(&mut File) -> Result<u64, EngineError>,
@@ -139,6 +147,7 @@ fn write_new(
     // What a process that was killed left behind.
     let _ = fs::remove_file(&unfinished);
     let opened = OpenOptions::new()
+        .read(true)
         .write(true)
         .create_new(true)
         .mode(0o600)

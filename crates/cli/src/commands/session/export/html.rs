@@ -132,7 +132,7 @@ fn body(changes: &[(String, Vec<String>)], output: Option<&str>) -> String {
     body
 }
 
-/// A text that is nothing but text, also in quotes.
+/// A text that is nothing but text, also in quotes; its lines begin no line of the file.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -142,6 +142,7 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
+            '\n' => out.push_str("&#10;"),
             c => out.push(c),
         }
     }

@@ -55,7 +55,8 @@ fn push(all: &mut Vec<String>, part: &Part) {
             }
             if let Some(output) = output {
                 all.push(String::new());
-                fenced(all, "", output.lines());
+                let lines: Vec<String> = output.lines().map(|line| format!("  {line}")).collect();
+                fenced(all, "", lines.iter().map(String::as_str));
             }
         }
         Part::Commit(line) => all.push(format!("Commit {}", plain(line))),
@@ -147,8 +148,8 @@ a\\_b:
 ```
 
 ````
-```
-# three
+  ```
+  # three
 ````";
         assert_eq!(lines(&document).join("\n"), expected);
     }
