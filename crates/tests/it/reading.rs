@@ -58,7 +58,8 @@ fn a_page_needs_nothing_and_runs_nothing() {
     assert!(page.contains("<details"), "{page}");
     let text = repo.siglum(&["show", "one", "--md"]).ok();
     assert!(text.contains("\n## Turn 2"), "{text}");
-    assert!(text.contains(&format!("\n> {HOSTILE}\n")), "{text}");
+    let quoted = HOSTILE.replace('<', "&lt;");
+    assert!(text.contains(&format!("\n> {quoted}\n")), "{text}");
 }
 
 #[test]

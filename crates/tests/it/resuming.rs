@@ -329,7 +329,7 @@ fn names_are_given_and_replaced() {
         let ran = repo.siglum(&["session", "show", name]);
         assert_eq!(ran.code, Some(2), "{ran:?}");
     }
-    for bad in ["", " ", "a\nb"] {
+    for bad in ["", " ", "a\nb", "deadbeef", "ses_1"] {
         let ran = repo.siglum(&["session", "rename", "one-session", bad]);
         assert_eq!(ran.code, Some(2), "{bad:?}: {ran:?}");
     }

@@ -91,11 +91,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let here = cx.recorded(here)?;
     let clones = read(&mut ledger, |tx| repositories::clones(tx, &[here.id]))?;
     let world = cx.world()?;
-    let mut found = sessions_of_file(&world, &mut ledger, &clones, &path)?;
-    let more = args.limit > 0 && found.len() > args.limit;
-    if more {
-        found.truncate(args.limit);
-    }
+    let (found, more) = sessions_of_file(&world, &mut ledger, &clones, &path, args.limit)?;
     if cx.ui.json {
         let sessions = found.iter().map(Touched::from_found).collect();
         return cx.ui.json(

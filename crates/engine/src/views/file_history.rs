@@ -1,5 +1,6 @@
 //! Which sessions touched a file, when, what they were asked, and the commits that have lines of theirs in it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
@@ -28,8 +29,8 @@ pub struct FileSession {
     pub commits: Vec<Oid>,
 }
 
-/// The sessions that were seen editing a file, those that did so last first. The path is relative to the root of the
-/// repositories, which are clones of one.
+/// The sessions that were seen editing a file, those that did so last first, at most `limit` (0: all), and whether there
+/// are more. The path is relative to the root of the repositories, which are clones of one.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -38,7 +39,8 @@ pub fn sessions_of_file(
     ledger: &mut dyn Ledger,
     repositories: &[RepositoryId],
     path: &str,
-) -> Result<Vec<FileSession>, LedgerError> {
+    limit: usize,
+) -> Result<(Vec<FileSession>, bool), LedgerError> {
     let now = here.now();
     read(ledger, |tx| {
         let mut by_session: BTreeMap<SessionId, Vec<EditRecord>> = BTreeMap::new();
@@ -47,12 +49,19 @@ pub fn sessions_of_file(
                 by_session.entry(edit.session).or_default().push(edit);
             }
         }
+        let mut by_last: Vec<(SessionId, Vec<EditRecord>)> = by_session.into_iter().collect();
+        by_last.sort_by_cached_key(|(session, edits)| {
+            Reverse((edits.iter().map(|edit| edit.at).max(), *session))
+        });
+        let more = limit > 0 && by_last.len() > limit;
+        if more {
+            by_last.truncate(limit);
+        }
         let mut found = Vec::new();
-        for (session, edits) in by_session {
+        for (session, edits) in by_last {
             found.extend(file_session(tx, session, &edits, path)?);
         }
-        found.sort_by_key(|touched| std::cmp::Reverse((touched.last, touched.card.record.id)));
-        Ok(found)
+        Ok((found, more))
     })
 }
 

@@ -57,12 +57,21 @@ pub fn session(ledger: &mut dyn Ledger, text: &str) -> Result<SessionId, FindErr
     }
 }
 
-/// The session that a person named so, else the one whose name begins so.
+/// Whether a text looks like an id. As a name it could stand for another session, whose id is not in this ledger.
+#[must_use]
+pub fn looks_like_id(text: &str) -> bool {
+    let is_digit = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let is_digits = text.len() >= id::TAIL_MIN && text.chars().all(is_digit);
+    is_digits || text.starts_with("ses_") || text.starts_with("chk_")
+}
+
+/// The session that a person or its agent named so, else the one whose name begins so. What looks like an id is none.
 ///
 /// # Errors
 /// Several are named so.
 pub fn by_name(ledger: &mut dyn Ledger, text: &str) -> Result<Option<SessionId>, FindError> {
-    let Some(link) = names::link(text).ok().filter(|_| !text.is_empty()) else {
+    let is_name = !text.is_empty() && !looks_like_id(text);
+    let Some(link) = names::link(text).ok().filter(|_| is_name) else {
         return Ok(None);
     };
     let (field, whole) = (link.field(), link.value());
@@ -191,4 +200,19 @@ fn by_native(tx: &mut dyn Transaction, text: &str) -> Result<Vec<(Named, String)
         )
     };
     Ok(called.into_iter().map(meaning).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_look_like_an_id() {
+        for text in ["1234567", "deadbeef", "82d22249-95b9", "ses_x", "chk_1"] {
+            assert!(looks_like_id(text), "{text}");
+        }
+        for text in ["", "cafe", "cart", "deadbeef1 fix", "session"] {
+            assert!(!looks_like_id(text), "{text}");
+        }
+    }
 }

@@ -19,7 +19,8 @@ pub struct Change {
     pub lines: Vec<String>,
 }
 
-/// What a call changed, of which both sides are kept and are text.
+/// What a call changed, of which both sides were seen, are kept and are text: a call that was denied, or still runs, has
+/// none.
 pub fn changes(world: &World<'_>, call: &ToolCall) -> Vec<Change> {
     let content = |version: Option<&FileVersion>| match version {
         None => Some(None),
@@ -30,14 +31,14 @@ pub fn changes(world: &World<'_>, call: &ToolCall) -> Vec<Change> {
             content(edit.before.as_ref())?,
             content(edit.after.as_ref())?,
         );
-        let path = Path::new(&edit.path);
-        let difference = hooks::unified(before.as_deref(), after.as_deref(), path);
-        // The two lines before it name the file.
+        let difference = hooks::unified(before.as_deref(), after.as_deref(), Path::new(""));
+        // The two lines before it would name the file; a name may have lines of its own.
         let lines: Vec<String> = difference.lines().skip(2).map(str::to_owned).collect();
         let path = edit.path.clone();
         (!lines.is_empty()).then_some(Change { path, lines })
     };
-    call.edits.iter().filter_map(change).collect()
+    let seen = call.edits.iter().filter(|e| e.before_seen && e.after_seen);
+    seen.filter_map(change).collect()
 }
 
 /// The content of a version without secrets, if it is kept and is text.

@@ -144,8 +144,12 @@ impl DocumentTurn {
         let opened = turn.view.opened.map(ui::when).unwrap_or_default();
         let heading = format!("{name}  {opened}  {}", turn.state.word());
         let mut parts = Vec::new();
-        // What the hooks saw may stand among the messages, too.
-        let has_said = |role| turn.view.messages.iter().any(|m| m.role == role);
+        // What the hooks saw may stand among the messages, too; those of sub-agents are others.
+        let is_own = |m: &&MessageView| m.subagent.is_none();
+        let has_said = |role: Role| {
+            let mut own = turn.view.messages.iter().filter(is_own);
+            own.any(|m| m.role == role)
+        };
         if !has_said(Role::User) {
             parts.extend(body_part(turn.view.prompt.as_ref(), Role::User, passages)?);
         }

@@ -27,7 +27,7 @@ pub struct Args {
     /// Session id, the last digits of it, the agent's native id, or the name that it has
     #[arg(value_name = "SESSION")]
     session: String,
-    /// New name, of 1 to 256 characters
+    /// New name, of 1 to 256 characters, that does not look like an id
     #[arg(value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: String,
 }
@@ -43,6 +43,10 @@ pub struct Json {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let name = names::link(&args.name)?;
+    if find::looks_like_id(&args.name) {
+        return Err(CommandError::usage("a name cannot look like an id")
+            .hint("Add a word to it that is not made of hexadecimal digits."));
+    }
     let mut ledger = store::open(cx)?;
     let session = find::session(&mut ledger, &args.session)?;
     let (world, person) = (cx.world()?, cx.person());

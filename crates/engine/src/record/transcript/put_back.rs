@@ -143,8 +143,10 @@ fn write_new(
     };
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(failed(path))?;
-    let unfinished = dir.join(format!(".{}.siglum", name.to_string_lossy()));
-    // What a process that was killed left behind.
+    // A name of its own: of two that do this at once, neither may link what the other one is still writing.
+    let name = name.to_string_lossy();
+    let unfinished = dir.join(format!(".{name}.siglum-{}", std::process::id()));
+    // What a process of this number left behind that was killed.
     let _ = fs::remove_file(&unfinished);
     let opened = OpenOptions::new()
         .read(true)

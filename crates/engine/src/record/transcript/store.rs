@@ -88,7 +88,9 @@ impl<'a> Store<'a> {
             if !copied && line.is_own {
                 self.branch(tx, offset, &seen)?;
             }
-            if let Some(name) = seen.name.take().filter(|_| self.record.subagent.is_none()) {
+            // Such a line has no time: nobody knows whether it is older than what was forgotten.
+            let is_named = self.record.subagent.is_none() && forgotten.is_none();
+            if let Some(name) = seen.name.take().filter(|_| is_named) {
                 self.name = Some(name.into_owned());
             }
             if copied && let Some(last) = seen.sightings.last() {
@@ -141,6 +143,8 @@ impl<'a> Store<'a> {
         let Some(name) = &self.name else {
             return Ok(());
         };
+        // Before it is cut: the head of a secret is not known for one any more.
+        let name = self.owners.world.redactor.redact_cow(name);
         let words: Vec<&str> = name.split_whitespace().collect();
         let short: String = words.join(" ").chars().take(NAME_MOST).collect();
         match names::link(short.trim()) {

@@ -1,5 +1,6 @@
-//! Markdown. What people and agents wrote stands in quotations, so that nothing of it looks like a heading of ours; what
-//! tools printed stands between fences that do not occur in it.
+//! Markdown. What people and agents wrote stands in quotations, so that nothing of it looks like a heading of ours, and
+//! has no HTML in it, which could hide what comes behind it; what tools printed stands between fences that do not occur
+//! in it.
 
 use super::{Document, Part};
 use crate::error::CommandError;
@@ -39,6 +40,8 @@ fn push(all: &mut Vec<String>, part: &Part) {
         Part::Text { who, text } => {
             all.push(format!("**{who}**"));
             all.push(String::new());
+            // Not with a backslash, which another one before it would take away.
+            let text = text.replace('<', "&lt;");
             let quoted = text.lines().map(|line| format!("> {line}"));
             all.extend(quoted.map(|line| line.trim_end().to_owned()));
         }
@@ -111,7 +114,7 @@ mod tests {
                 parts: vec![
                     Part::Text {
                         who: "Prompt",
-                        text: "one\n\n# two".to_owned(),
+                        text: "one <!-- \\<b>\n\n# two".to_owned(),
                     },
                     Part::Call {
                         head: "Bash  printf '```'".to_owned(),
@@ -133,7 +136,7 @@ mod tests {
 
 **Prompt**
 
-> one
+> one &lt;!-- \\&lt;b>
 >
 > # two
 
