@@ -30,6 +30,7 @@ mod table;
 mod telemetry;
 mod transcript;
 
+pub use command_hooks::quote;
 pub use hook::{
     BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced, WriteHint,
 };

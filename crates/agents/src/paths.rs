@@ -22,6 +22,13 @@ pub(crate) fn accept_below(root: &Path, ending: &str, path: &str) -> Option<Path
     (below && inside).then_some(path)
 }
 
+/// A name of a file that is nothing but a name, and no option of a program either.
+pub(crate) fn plain_name(name: &str) -> Option<&str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_plain = (1..=128).contains(&name.len()) && name.chars().all(plain);
+    (is_plain && !name.starts_with('-')).then_some(name)
+}
+
 /// Tells whether the part of `path` that exists really lies below `root`. A link to nowhere does
 /// not.
 fn stays_below(root: &Path, path: &Path) -> bool {

@@ -1,9 +1,11 @@
 //! What the rest of the program knows about an agent that is recorded.
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use siglum_domain::NativeId;
 
+use crate::command_hooks::quote;
 use crate::hook::{HookCall, ReduceError, Reduced};
 use crate::install::{InstallState, SettingsError, SettingsFile, SettingsTexts};
 use crate::transcript::{TranscriptFile, TranscriptReader};
@@ -65,6 +67,21 @@ pub struct AgentSpec {
     pub inspect: fn(&[SettingsFile], &str) -> Result<InstallState, SettingsError>,
     /// How many days the agent keeps transcripts by its settings; nothing where it deletes none.
     pub retention_days: fn(&[SettingsFile]) -> Option<u32>,
-    /// The command that resumes a session.
-    pub resume: fn(&NativeId) -> String,
+    /// The program that resumes a session, with its arguments.
+    pub resume: fn(&NativeId) -> Vec<String>,
+    /// Where the agent looks for the transcript of a session that it resumes: its own directory, the directory that it
+    /// is started in, its id, the stream of the transcript. Absent for an agent that takes no transcript back, and for
+    /// names that the agent does not give; what is returned lies in its own directory, whatever the names are.
+    pub resumed_transcript: fn(&Path, &str, &NativeId, &str) -> Option<PathBuf>,
+    /// Whether a transcript of which lines may be missing is one that the agent resumes as a whole.
+    pub is_whole: fn(&mut dyn BufRead) -> bool,
+}
+
+impl AgentSpec {
+    /// The command that resumes a session, for a POSIX shell.
+    #[must_use]
+    pub fn resume_line(&self, native: &NativeId) -> String {
+        let words: Vec<String> = (self.resume)(native).iter().map(|w| quote(w)).collect();
+        words.join(" ")
+    }
 }

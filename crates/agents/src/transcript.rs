@@ -105,6 +105,11 @@ pub struct ReadLine<'a> {
     pub version: Option<Cow<'a, str>>,
     /// When it was written.
     pub at: Option<Timestamp>,
+    /// When it was written, of a line to which nothing that was seen points, and without which the agent resumes no
+    /// session, or another one.
+    pub archived: Option<Timestamp>,
+    /// The name that the session has from now on, by the agent or by a person there.
+    pub name: Option<Cow<'a, str>>,
 }
 
 /// A transcript in an agent's own directory.

@@ -319,6 +319,20 @@ fn links(shelf: &dyn Shelf) -> Outcome {
             let wanted: Vec<_> = wanted.into_iter().map(session_id).collect();
             same!(found, wanted, format!("sessions with {link}"));
         }
+        let of_three = |value: &str| (value.to_owned(), session_id(3));
+        for (field, start, wanted) in [
+            (
+                "label",
+                "team=",
+                vec![of_three("team="), of_three("team=a=ü")],
+            ),
+            ("label", "team=a", vec![of_three("team=a=ü")]),
+            ("label", "team=%", vec![]),
+            ("phase", "team=", vec![]),
+        ] {
+            let found = desk.read(|tx| tx.sessions_by_link_start(field, start))?;
+            same!(found, wanted, format!("{field} beginning with {start}"));
+        }
     }
     Ok(())
 }

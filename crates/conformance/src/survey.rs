@@ -168,7 +168,7 @@ fn verb_answers(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, String)>,
         session_by_alias(&claude, &native("native-1"));
         session_by_alias(&claude, &native("named-1"));
         sessions_by_native(&native("native-1"));
-        sessions_by_native_start("native");
+        sessions_by_native_start("native"); sessions_by_link_start("pr_number", "7");
         sessions_by_tail(&one.short());
         sessions(&SessionFilter::default());
         sessions(&SessionFilter { links: vec![Link::PrNumber(7)], ..SessionFilter::default() });

@@ -21,6 +21,13 @@ pub enum EngineError {
         #[source]
         source: std::io::Error,
     },
+    /// A file could not be written.
+    #[error("cannot write {path}")]
+    Write {
+        path: std::path::PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
 }
 
 impl EngineError {

@@ -57,6 +57,12 @@ pub trait Sessions {
     fn sessions_by_native(&mut self, native: &NativeId) -> Result<Vec<(AgentName, SessionId)>>;
     /// The same for ids that begin so, 16 at most.
     fn sessions_by_native_start(&mut self, start: &str) -> Result<Vec<(AgentName, SessionId)>>;
+    /// The sessions with a link of this field attached whose value begins so, by value, 16 at most.
+    fn sessions_by_link_start(
+        &mut self,
+        field: &str,
+        start: &str,
+    ) -> Result<Vec<(String, SessionId)>>;
     /// Sessions that people may mean by these digits, 16 at most: those whose id ends in them, or has
     /// them within the last eight.
     fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>>;

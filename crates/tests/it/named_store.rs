@@ -13,6 +13,9 @@ const ON_THE_OWN_LEDGER: &[&str] = &[
     "log",
     "check HEAD",
     "status",
+    "resume HEAD",
+    "tail",
+    "files file",
     "mcp",
     "sync",
     "adopt HEAD 1234567",
@@ -31,6 +34,7 @@ const ON_THE_NAMED_STORE: &[&str] = &[
     "session end 1234567",
     "session archive 1234567 --yes",
     "session recover",
+    "session rename 1234567 name",
     "context list",
     "checkpoint list",
     "checkpoint show 1234567",
@@ -60,6 +64,7 @@ const OF_A_MACHINE: &[&str] = &[
 
 /// All others, by their first word.
 const ELSEWHERE: &[&str] = &[
+    "statusline",
     "init",
     "uninstall",
     "login",

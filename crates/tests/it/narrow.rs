@@ -21,6 +21,8 @@ const COMMANDS: &[&str] = &[
     "session list",
     "checkpoint list",
     "search work",
+    "files notes/a-file-with-a-long-name.md",
+    "statusline",
     "audit list",
     "config list",
     "projection list",
@@ -55,7 +57,8 @@ fn no_answer_is_wider_than_a_terminal_of_80_columns() {
     repo.sh("git -c core.hooksPath=/dev/null commit -q --allow-empty -m 'By something that no hook saw, and that nobody knows of'")
         .ok();
     let show = format!("show {session}");
-    for command in COMMANDS.iter().chain(&[show.as_str()]) {
+    let asked = format!("show {session} --turn 2");
+    for command in COMMANDS.iter().chain(&[show.as_str(), &asked]) {
         let program = World::program();
         let ran = repo.sh(&format!("COLUMNS=80 {} {command}", program.display()));
         assert_ne!(ran.code, Some(2), "{command}: {ran:?}");

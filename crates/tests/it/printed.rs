@@ -139,6 +139,15 @@ fn answers_at_80_and_at_160_columns() {
       > Please write down all that is known of the work, and commit it when it is
         done
         Write notes.md
+          @@ -0,0 +1,19 @@
+          +What is known of item 1
+          +What is known of item 2
+          +What is known of item 3
+          +What is known of item 4
+          +What is known of item 5
+          +What is known of item 6
+          +What is known of item 7
+          … 12 more lines; pass `--full` to show all
         Bash git add -A && git commit -q -m 'Write down all that is known of the w…
       < Done.
       commit 0123456789  Write down all that is known of the work that i…  [certain]
@@ -165,6 +174,15 @@ fn answers_at_80_and_at_160_columns() {
     Turn 2  2026-11-26 12:34:56  sealed
       > Please write down all that is known of the work, and commit it when it is done
         Write notes.md
+          @@ -0,0 +1,19 @@
+          +What is known of item 1
+          +What is known of item 2
+          +What is known of item 3
+          +What is known of item 4
+          +What is known of item 5
+          +What is known of item 6
+          +What is known of item 7
+          … 12 more lines; pass `--full` to show all
         Bash git add -A && git commit -q -m 'Write down all that is known of the work that is under way'
       < Done.
       commit 0123456789  Write down all that is known of the work that is under way  [certain]
@@ -473,6 +491,15 @@ fn answers_at_80_and_at_160_columns() {
       > Please write down all that is known of the work, and commit it when it is
         done
         Write notes.md
+          @@ -0,0 +1,19 @@
+          +What is known of item 1
+          +What is known of item 2
+          +What is known of item 3
+          +What is known of item 4
+          +What is known of item 5
+          +What is known of item 6
+          +What is known of item 7
+          … 12 more lines; pass `--full` to show all
         Bash git add -A && git commit -q -m 'Write down all that is known of the w…
       < Done.
       commit 0123456789  Write down all that is known of the work that i…  [certain]
@@ -499,6 +526,15 @@ fn answers_at_80_and_at_160_columns() {
     Turn 2  2026-11-26 12:34:56  sealed
       > Please write down all that is known of the work, and commit it when it is done
         Write notes.md
+          @@ -0,0 +1,19 @@
+          +What is known of item 1
+          +What is known of item 2
+          +What is known of item 3
+          +What is known of item 4
+          +What is known of item 5
+          +What is known of item 6
+          +What is known of item 7
+          … 12 more lines; pass `--full` to show all
         Bash git add -A && git commit -q -m 'Write down all that is known of the work that is under way'
       < Done.
       commit 0123456789  Write down all that is known of the work that is under way  [certain]

@@ -281,6 +281,8 @@ fn all_output(repo: &Repo<'_>) -> String {
         &["show", "HEAD"],
         &["session", "list"],
         &["session", "show", "one", "--full"],
+        &["show", "one", "--md"],
+        &["show", "one", "--html"],
         &["search", "now"],
         &["cost", "--by", "session"],
         &["status"],

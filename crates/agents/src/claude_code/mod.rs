@@ -13,6 +13,7 @@ mod retention;
 mod spec;
 mod tools;
 mod transcript;
+mod whole;
 mod wire;
 
 #[cfg(test)]

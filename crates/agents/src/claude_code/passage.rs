@@ -7,7 +7,27 @@ use crate::json::Field;
 pub(super) fn passage_text(line: &str) -> Option<String> {
     let line: Line<'_> = serde_json::from_str(line).ok()?;
     let message: Message<'_> = line.message.object();
-    content_text(message.content).filter(|text| !text.is_empty())
+    let text = content_text(message.content).filter(|text| !text.is_empty());
+    let lines: Vec<String> = text.into_iter().chain(images(message.content)).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// A word for each image of a message, those that tools returned among them.
+fn images(content: Field<'_>) -> impl Iterator<Item = String> {
+    let blocks = content.items().into_iter().map(Field::object::<Block<'_>>);
+    let of_block = |block: Block<'_>| match block.kind.text().as_deref() {
+        Some("image") => 1,
+        Some("tool_result") => {
+            let inner = block.content.items().into_iter();
+            let inner = inner.map(Field::object::<Block<'_>>);
+            inner
+                .filter(|block| block.kind.text().as_deref() == Some("image"))
+                .count()
+        }
+        _ => 0,
+    };
+    let count: usize = blocks.map(of_block).sum();
+    std::iter::repeat_n("[image]".to_owned(), count)
 }
 
 /// The text of a message or of a tool's result: a string, or blocks of which some are text.
@@ -59,8 +79,13 @@ mod tests {
         check(r#"[{"type":"tool_result","content":"out"}]"#, Some("out"));
         check(
             r#"[{"type":"tool_result","content":[{"type":"text","text":"x"},{"type":"image"}]}]"#,
-            Some("x"),
+            Some("x\n[image]"),
         );
+        check(
+            r#"[{"type":"text","text":"look"},{"type":"image"},{"type":"image"}]"#,
+            Some("look\n[image]\n[image]"),
+        );
+        check(r#"[{"type":"image"}]"#, Some("[image]"));
         check(r#"[{"type":"tool_use","name":"Bash"}]"#, None);
         check("17", None);
         assert_eq!(passage_text("no JSON"), None);

@@ -3,6 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use siglum_domain::NativeId;
+
+use crate::paths::{accept_below, plain_name};
+
 /// Longest name of a project's directory that is made of the path alone.
 const SLUG_MAX: usize = 200;
 
@@ -87,9 +91,42 @@ pub(super) fn project_dir(agent_dir: &Path, cwd: &str) -> Option<PathBuf> {
     ((1..=SLUG_MAX).contains(&slug.len())).then(|| projects(agent_dir).join(slug))
 }
 
+/// Where Claude Code looks for the transcript of a session that it resumes in a directory.
+pub(super) fn resumed_transcript(
+    agent_dir: &Path,
+    cwd: &str,
+    native: &NativeId,
+) -> Option<PathBuf> {
+    let name = format!("{}.jsonl", plain_name(native.as_str())?);
+    let path = project_dir(agent_dir, cwd)?.join(name);
+    accept_below(&projects(agent_dir), "jsonl", path.to_str()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_transcript_is_put_back_nowhere_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |cwd: &str, id: &str| {
+            let native = NativeId::new(id).unwrap();
+            resumed_transcript(dir.path(), cwd, &native)
+        };
+        let expected = projects(dir.path()).join("-repo/82d2-9.jsonl");
+        assert_eq!(path("/repo", "82d2-9"), Some(expected));
+        // Whatever the directory is called, it is one name.
+        let climbing = projects(dir.path()).join("-------etc/a.jsonl");
+        assert_eq!(path("/../../etc", "a"), Some(climbing));
+        for id in ["a.b", "a;b", "-a", "a:b"] {
+            assert_eq!(path("/repo", id), None, "{id}");
+        }
+        // A project that leads elsewhere is not followed.
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::create_dir_all(projects(dir.path())).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), projects(dir.path()).join("-out")).unwrap();
+        assert_eq!(path("/out", "a"), None);
+    }
 
     #[test]
     fn a_project_is_named_after_its_path() {

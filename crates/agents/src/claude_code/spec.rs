@@ -1,11 +1,8 @@
 //! Claude Code's row in the table of agents.
 
-use siglum_domain::NativeId;
-
 use super::hooks::HOOKS;
 use super::transcript::Reader;
-use super::{discover, passage, path, reduce, retention};
-use crate::command_hooks::quote;
+use super::{discover, passage, path, reduce, retention, whole};
 use crate::known::CLAUDE_CODE;
 use crate::spec::AgentSpec;
 
@@ -34,20 +31,24 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     plan_remove: |files, shim| HOOKS.remove_first(files, shim),
     inspect: super::hooks::inspect,
     retention_days: |files| retention::retention_days(files.first()?.text.as_deref()),
-    resume,
+    resume: |native| {
+        ["claude", "--resume", native.as_str()]
+            .map(str::to_owned)
+            .to_vec()
+    },
+    resumed_transcript: |dir, cwd, native, _| path::resumed_transcript(dir, cwd, native),
+    is_whole: whole::is_whole,
 };
-
-fn resume(native: &NativeId) -> String {
-    format!("claude --resume {}", quote(native.as_str()))
-}
 
 #[cfg(test)]
 mod tests {
+    use siglum_domain::NativeId;
+
     use super::*;
 
     #[test]
     fn an_id_that_a_shell_would_read_is_quoted() {
-        let resume = |id: &str| resume(&NativeId::new(id).expect("a native id"));
+        let resume = |id: &str| SPEC.resume_line(&NativeId::new(id).expect("a native id"));
         assert_eq!(resume("82d22249-95b9"), "claude --resume 82d22249-95b9");
         assert_eq!(resume("a;id"), "claude --resume 'a;id'");
         assert_eq!(resume("-rf"), "claude --resume '-rf'");

@@ -57,6 +57,16 @@ fields! {
 }
 
 fields! {
+    /// The name of a session.
+    CustomTitle { session: "sessionId", title: "customTitle" }
+}
+
+fields! {
+    /// The place of a line in the chain of messages.
+    ChainLink { uuid: "uuid", parent: "parentUuid" }
+}
+
+fields! {
     Line {
         kind: "type",
         subtype: "subtype",

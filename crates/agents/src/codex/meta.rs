@@ -3,6 +3,8 @@
 //! It may be long, since it holds the instructions that the model was given. What matters stands
 //! before them.
 
+use std::io::BufRead;
+
 use memchr::memmem;
 use siglum_domain::NativeId;
 
@@ -61,6 +63,13 @@ impl Meta {
                 .map(|cwd| cwd.into_owned()),
         }
     }
+}
+
+/// Whether a transcript has its first line, without which the thread is none.
+pub(super) fn is_whole(transcript: &mut dyn BufRead) -> bool {
+    let mut line = Vec::new();
+    let read = transcript.read_until(b'\n', &mut line);
+    read.is_ok() && Meta::of_head(line.trim_ascii_start()).is_some()
 }
 
 pub(super) fn native(field: Field<'_>) -> Option<NativeId> {

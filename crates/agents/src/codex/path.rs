@@ -2,6 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use siglum_domain::NativeId;
+
+use crate::paths::{accept_below, plain_name};
+
 /// The agent's own directory, where `CODEX_HOME` names no other.
 pub(super) fn default_dir(home: &Path) -> PathBuf {
     home.join(".codex")
@@ -37,9 +41,55 @@ pub(super) fn id_of(stem: &str) -> Option<&str> {
 /// How the time in a transcript's name looks.
 const TIME: &str = "0000-00-00T00-00-00";
 
+/// Where Codex looks for the transcript of a session that it resumes: by the day in its name. Nowhere while it lies among
+/// those that were put aside: then it is not gone.
+pub(super) fn resumed_transcript(
+    agent_dir: &Path,
+    native: &NativeId,
+    stream: &str,
+) -> Option<PathBuf> {
+    let id = plain_name(native.as_str())?;
+    if id_of(stream) != Some(id) {
+        return None;
+    }
+    let name = format!("{stream}.jsonl");
+    if archived(agent_dir).join(&name).exists() {
+        return None;
+    }
+    let date = stream.get("rollout-".len().."rollout-0000-00-00".len())?;
+    let path = date
+        .split('-')
+        .fold(sessions(agent_dir), |dir, part| dir.join(part));
+    accept_below(&sessions(agent_dir), "jsonl", path.join(name).to_str()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_transcript_is_put_back_under_its_day() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |id: &str, stream: &str| {
+            let native = NativeId::new(id).unwrap();
+            resumed_transcript(dir.path(), &native, stream)
+        };
+        let stem = "rollout-2026-11-20T21-09-52-01a1-b";
+        let expected = sessions(dir.path()).join(format!("2026/11/20/{stem}.jsonl"));
+        assert_eq!(path("01a1-b", stem), Some(expected));
+        for (id, stream) in [
+            ("01a1", stem),
+            ("01a1-b", "01a1-b"),
+            ("01a1-b", "rollout-2026-11-20T21-09-52-x/../01a1-b"),
+            ("01a1-b", "rollout-....-..-..T21-09-52-01a1-b"),
+            ("a.b", "rollout-2026-11-20T21-09-52-a.b"),
+        ] {
+            assert_eq!(path(id, stream), None, "{id} {stream}");
+        }
+        std::fs::create_dir_all(archived(dir.path())).unwrap();
+        std::fs::write(archived(dir.path()).join(format!("{stem}.jsonl")), "").unwrap();
+        assert_eq!(path("01a1-b", stem), None);
+    }
 
     #[test]
     fn the_id_ends_the_name() {

@@ -1,10 +1,7 @@
 //! Codex's row in the table of agents.
 
-use siglum_domain::NativeId;
-
 use super::transcript::Reader;
-use super::{discover, passage, path, reduce, settings};
-use crate::command_hooks::quote;
+use super::{discover, meta, passage, path, reduce, settings};
 use crate::known::CODEX;
 use crate::spec::AgentSpec;
 
@@ -33,20 +30,24 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     plan_remove: settings::plan_remove,
     inspect: settings::inspect,
     retention_days: |_| None,
-    resume,
+    resume: |native| {
+        ["codex", "resume", native.as_str()]
+            .map(str::to_owned)
+            .to_vec()
+    },
+    resumed_transcript: |dir, _, native, stream| path::resumed_transcript(dir, native, stream),
+    is_whole: meta::is_whole,
 };
-
-fn resume(native: &NativeId) -> String {
-    format!("codex resume {}", quote(native.as_str()))
-}
 
 #[cfg(test)]
 mod tests {
+    use siglum_domain::NativeId;
+
     use super::*;
 
     #[test]
     fn an_id_that_a_shell_would_read_is_quoted() {
-        let resume = |id: &str| resume(&NativeId::new(id).expect("a native id"));
+        let resume = |id: &str| SPEC.resume_line(&NativeId::new(id).expect("a native id"));
         assert_eq!(resume("01a1fad3-47a1"), "codex resume 01a1fad3-47a1");
         assert_eq!(resume("a;id"), "codex resume 'a;id'");
     }

@@ -63,6 +63,7 @@ fields! {
         total: "thread_token_usage",
         info: "info",
         started_ms: "started_at_ms",
+        thread_name: "thread_name",
     }
 }
 

@@ -22,7 +22,8 @@ pub(crate) fn our_program(command: &str, shim: &str, agent: &str) -> Option<Stri
 }
 
 /// Writes a word so that a POSIX shell reads it as it is.
-pub(crate) fn quote(word: &str) -> String {
+#[must_use]
+pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
     if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
         return word.to_owned();

@@ -11,7 +11,8 @@ mod render;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use command::{our_program, quote};
+pub(crate) use command::our_program;
+pub use command::quote;
 pub(crate) use document::{Container, Entry, member, parse};
 pub(crate) use plan::{form, root};
 pub(crate) use render::{Hooked, Json, Layout};

@@ -1,11 +1,8 @@
 //! Gemini CLI's row in the table of agents.
 
-use siglum_domain::NativeId;
-
 use super::hooks::HOOKS;
 use super::transcript::Reader;
 use super::{discover, hooks, passage, path, reduce, retention};
-use crate::command_hooks::quote;
 use crate::known::GEMINI;
 use crate::spec::AgentSpec;
 
@@ -34,20 +31,25 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     plan_remove: |files, shim| HOOKS.remove_first(files, shim),
     inspect: hooks::inspect,
     retention_days: |files| retention::retention_days(files.first()?.text.as_deref()),
-    resume,
+    resume: |native| {
+        ["gemini", "--resume", native.as_str()]
+            .map(str::to_owned)
+            .to_vec()
+    },
+    // The head of a transcript, without which it is none, is not among the lines that are stored.
+    resumed_transcript: |_, _, _, _| None,
+    is_whole: |_| false,
 };
-
-fn resume(native: &NativeId) -> String {
-    format!("gemini --resume {}", quote(native.as_str()))
-}
 
 #[cfg(test)]
 mod tests {
+    use siglum_domain::NativeId;
+
     use super::*;
 
     #[test]
     fn a_session_is_resumed_by_its_id() {
         let native = NativeId::new("b7fe66b8-a409").expect("a native id");
-        assert_eq!(resume(&native), "gemini --resume b7fe66b8-a409");
+        assert_eq!(SPEC.resume_line(&native), "gemini --resume b7fe66b8-a409");
     }
 }

@@ -61,9 +61,13 @@ enum Command {
     Log(commands::log::Args),
     Check(commands::check::Args),
     Show(commands::show::Args),
+    Resume(commands::resume::Args),
     Search(commands::search::Args),
+    Files(commands::files::Args),
     Cost(commands::cost::Args),
     Status(commands::status::Args),
+    Tail(commands::tail::Args),
+    Statusline(commands::statusline::Args),
     #[cfg(feature = "gateway")]
     Serve(commands::serve::Args),
     #[cfg(feature = "gateway")]
@@ -127,6 +131,7 @@ enum WorksOn {
 /// What there is for a server instead of a command that knows the own ledger alone.
 const COMMITS: &str = "The gateway of a store answers for commits: name it in SIGLUM_GATEWAY.";
 const RUNS: &str = "The gateway of a store takes the session: pass `--gateway URL`.";
+const RESUMES: &str = "A session is resumed on the machine where it ran.";
 const STATUS: &str = "Run `siglum doctor` to check the store.";
 const SYNC: &str =
     "A machine sends its sessions to the gateway of a store: run `siglum sync` there.";
@@ -154,6 +159,8 @@ impl Command {
             Self::Login(_) | Self::Logout(_) => WorksOn::Machine,
             // Hooks start it for what they left, whatever the environment of an agent or of git names.
             Self::Worker(_) => WorksOn::Machine,
+            // It is in the prompt of every shell: what hooks record here, and no complaint.
+            Self::Statusline(_) => WorksOn::Machine,
             // What these show, erase and check is in the store, whoever put it there.
             Self::Show(_)
             | Self::Search(_)
@@ -173,7 +180,11 @@ impl Command {
             Self::Log(_) => WorksOn::OwnLedger("log", COMMITS),
             Self::Check(_) => WorksOn::OwnLedger("check", COMMITS),
             Self::Adopt(_) => WorksOn::OwnLedger("adopt", COMMITS),
+            Self::Files(_) => WorksOn::OwnLedger("files", COMMITS),
             Self::Status(_) => WorksOn::OwnLedger("status", STATUS),
+            // Agents run, and keep their transcripts, on this machine.
+            Self::Resume(_) => WorksOn::OwnLedger("resume", RESUMES),
+            Self::Tail(_) => WorksOn::OwnLedger("tail", STATUS),
             #[cfg(feature = "gateway")]
             Self::Mcp(_) => WorksOn::OwnLedger("mcp", MCP),
             Self::Sync(_) => WorksOn::OwnLedger("sync", SYNC),
@@ -202,7 +213,12 @@ impl Command {
     const fn is_read_at_length(&self) -> bool {
         matches!(
             self,
-            Self::Why(_) | Self::Log(_) | Self::Show(_) | Self::Search(_) | Self::Cost(_)
+            Self::Why(_)
+                | Self::Log(_)
+                | Self::Show(_)
+                | Self::Search(_)
+                | Self::Files(_)
+                | Self::Cost(_)
         )
     }
 
@@ -210,7 +226,11 @@ impl Command {
     const fn looks_into_home(&self) -> bool {
         matches!(
             self,
-            Self::Init(_) | Self::Uninstall(_) | Self::Import(_) | Self::Doctor(_)
+            Self::Init(_)
+                | Self::Uninstall(_)
+                | Self::Import(_)
+                | Self::Doctor(_)
+                | Self::Resume(_)
         )
     }
 }
@@ -324,15 +344,19 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Run(args) => return commands::run::run(&args, cx),
         Command::Help(args) => return Ok(commands::help::run(&args)),
         Command::Pipeline(command) => return commands::pipeline::run(&command, cx),
+        Command::Status(args) => return commands::status::run(&args, cx),
         Command::Demo(args) => commands::demo::run(&args, cx),
         Command::Init(args) => commands::init::run(&args, cx),
         Command::Why(args) => commands::why::run(&args, cx),
         Command::Log(args) => commands::log::run(&args, cx),
         Command::Check(args) => commands::check::run(&args, cx),
         Command::Show(args) => commands::show::run(&args, cx),
+        Command::Resume(args) => commands::resume::run(&args, cx),
         Command::Search(args) => commands::search::run(&args, cx),
+        Command::Files(args) => commands::files::run(&args, cx),
         Command::Cost(args) => commands::cost::run(&args, cx),
-        Command::Status(args) => commands::status::run(&args, cx),
+        Command::Tail(args) => commands::tail::run(&args, cx),
+        Command::Statusline(args) => commands::statusline::run(&args, cx),
         #[cfg(feature = "gateway")]
         Command::Serve(args) => commands::serve::run(&args, cx),
         #[cfg(feature = "gateway")]

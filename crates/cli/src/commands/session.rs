@@ -1,11 +1,14 @@
 //! `siglum session`: one file per verb.
 
 pub mod archive;
+mod changes;
 pub mod end;
+pub mod export;
 pub mod fork;
 pub mod list;
 pub mod page;
 pub mod recover;
+pub mod rename;
 pub mod show;
 
 use siglum_domain::AgentName;
@@ -13,7 +16,7 @@ use siglum_domain::AgentName;
 use crate::cx::Cx;
 use crate::error::CommandError;
 
-/// List, show, end, archive, fork and recover sessions
+/// List, show, name, end, archive, fork and recover sessions
 #[derive(clap::Subcommand)]
 #[command(after_long_help = "\
 Examples:
@@ -30,6 +33,7 @@ pub enum Command {
     Recover(recover::Args),
     Archive(archive::Args),
     Fork(fork::Args),
+    Rename(rename::Args),
 }
 
 pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
@@ -40,6 +44,7 @@ pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
         Command::Recover(args) => recover::run(args, cx),
         Command::Archive(args) => archive::run(args, cx),
         Command::Fork(args) => fork::run(args, cx),
+        Command::Rename(args) => rename::run(args, cx),
     }
 }
 

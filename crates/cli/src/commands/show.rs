@@ -3,7 +3,8 @@
 use siglum_domain::Oid;
 use siglum_engine::views::find::{self, FindError, Named};
 
-use super::session::show::Depth;
+use super::session::export::Format;
+use super::session::show::{Depth, TURNS};
 use super::{checkpoint, session, team, why};
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -21,6 +22,9 @@ Examples:
   Show the session behind the last commit, in full
     siglum show HEAD --full
 
+  Write a session to one HTML file that needs no network
+    siglum show a1b2c3d4 --html
+
   Show what changed in the last turn of a colleague's session
     siglum show a1b2c3d4 --team --limit 1")]
 pub struct Args {
@@ -29,14 +33,16 @@ pub struct Args {
     name: String,
     #[command(flatten)]
     depth: Depth,
+    #[command(flatten)]
+    format: Format,
     /// Show a session at the team's gateway, and what changed in its last turns; needs a launcher token
-    #[arg(long, conflicts_with_all = ["turn", "full"])]
+    #[arg(long, conflicts_with_all = ["turn", "full", "md", "html"])]
     team: bool,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if args.team {
-        return team::session::run(cx, &args.name, args.depth.limit);
+        return team::session::run(cx, &args.name, args.depth.limit.unwrap_or(TURNS));
     }
     let mut ledger = store::open(cx)?;
     let found = match find::anything(&mut ledger, &args.name) {
@@ -56,7 +62,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             ],
         }
         .into()),
-        (Some(Named::Session(id)), None) => session::show::session(cx, &mut ledger, id, args.depth),
+        (Some(Named::Session(id)), None) => {
+            session::show::session(cx, &mut ledger, id, args.depth, args.format)
+        }
         (Some(Named::Checkpoint(id)), None) => checkpoint::show::checkpoint(cx, &mut ledger, id),
         (None, Some(commit)) => {
             drop(ledger);
@@ -69,16 +77,21 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
                 cx,
             )
         }
-        (None, None) => Err(CommandError::not_found(format!(
-            "no session, checkpoint or commit `{}`",
-            args.name
-        ))
-        .hint("Run `siglum session list`, `siglum checkpoint list` or `siglum log` to find it.")),
+        (None, None) => match find::by_name(&mut ledger, &args.name)? {
+            Some(id) => session::show::session(cx, &mut ledger, id, args.depth, args.format),
+            None => Err(CommandError::not_found(format!(
+                "no session, checkpoint or commit `{}`",
+                args.name
+            ))
+            .hint(
+                "Run `siglum session list`, `siglum checkpoint list` or `siglum log` to find it.",
+            )),
+        },
     }
 }
 
 /// The commit that a name means here, if it could be one. What a server's store has of commits is asked of its gateway.
-fn commit(cx: &Cx, name: &str) -> Result<Option<Oid>, CommandError> {
+pub(super) fn commit(cx: &Cx, name: &str) -> Result<Option<Oid>, CommandError> {
     let ours = name.starts_with("ses_") || name.starts_with("chk_");
     if ours || store::is_server() || cx.find_repo().is_none() {
         return Ok(None);

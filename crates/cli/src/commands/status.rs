@@ -2,6 +2,9 @@
 
 mod installed;
 pub mod json;
+mod watch;
+
+use std::process::ExitCode;
 
 use siglum_domain::{RepositoryId, Timestamp};
 use siglum_engine::views::overview::{self, COUNT_MOST, Listed, Overview};
@@ -11,7 +14,7 @@ use self::installed::Installed;
 pub use self::json::{Json, SCHEMA};
 use super::import::GO_ON_IMPORTING;
 use super::projection::standing::{self, Health, Standing};
-use super::session::list::{place, style};
+use super::session::list::{place, style, title};
 use super::session::recover::{OpenJson, open_turns};
 use crate::clock;
 use crate::cx::Cx;
@@ -30,9 +33,13 @@ Examples:
   Show the status of this repository
     siglum status
 
-  Print it as JSON
-    siglum status --json")]
-pub struct Args {}
+  Watch the sessions that run, until you press Ctrl-C
+    siglum status --watch")]
+pub struct Args {
+    /// Keep showing the running sessions; if stdout is not a terminal, print them again when something changed
+    #[arg(long)]
+    watch: bool,
+}
 
 /// All that there is to say.
 pub struct Status {
@@ -69,13 +76,16 @@ impl Worker {
     }
 }
 
-pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let status = read_status(cx)?;
-    if cx.ui.json {
-        cx.ui.json(SCHEMA, Json::from_status(status))
-    } else {
-        print(cx, &status)
+pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
+    if args.watch {
+        return watch::watch(cx);
     }
+    let status = read_status(cx)?;
+    match cx.ui.json {
+        true => cx.ui.json(SCHEMA, Json::from_status(status))?,
+        false => print(cx, &status)?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn read_status(cx: &Cx) -> Result<Status, CommandError> {
@@ -196,17 +206,30 @@ fn turns(cx: &Cx, status: &Status) -> Result<(), CommandError> {
 }
 
 fn sessions(cx: &Cx, status: &Status) -> Result<(), CommandError> {
-    let running = &status.overview.running;
+    let (overview, here) = (&status.overview, status.here);
+    let lines = session_lines(cx, overview, here, &status.repositories);
+    lines.iter().try_for_each(|line| cx.ui.line(line))
+}
+
+/// The sessions that run, those of this repository first, or the last one.
+fn session_lines(
+    cx: &Cx,
+    overview: &Overview,
+    here: Option<RepositoryId>,
+    repositories: &[RepositoryRecord],
+) -> Vec<String> {
+    let running = &overview.running;
     if running.is_empty() {
-        let last = status.overview.last.as_ref().map_or_else(
+        let last = overview.last.as_ref().map_or_else(
             || "none running".to_owned(),
             |last| format!("none running; last here {}", brief(cx, last)),
         );
-        return field(cx, "Sessions", last);
+        let word = cx.ui.paint(Style::Heading, format!("{:<12}", "Sessions"));
+        return vec![format!("{word}  {last}")];
     }
     let now = clock::now();
     let mut table = Table::new(vec!["SESSION", "AGENT", "STATE", "LAST", "WHERE", "TITLE"]);
-    let is_here = |s: &&Listed| status.here.is_some() && s.listing.record.repository == status.here;
+    let is_here = |s: &&Listed| here.is_some() && s.listing.record.repository == here;
     let elsewhere = running.iter().filter(|s| !is_here(s));
     let sorted = running.iter().filter(is_here).chain(elsewhere);
     for session in sorted.take(RUNNING) {
@@ -214,34 +237,32 @@ fn sessions(cx: &Cx, status: &Status) -> Result<(), CommandError> {
         let place = if is_here(&session) {
             "here".to_owned()
         } else {
-            place(session, &status.repositories)
+            place(session, repositories)
         };
-        let title = session.listing.summary.title.as_deref();
         table.row(vec![
             Cell::styled(Style::Id, record.id.short()),
             Cell::styled(Style::Agent, record.agent.as_str()),
             Cell::styled(style(session.stand), session.stand.word()),
             Cell::styled(Style::Time, ui::age(record.last_at, now)),
             Cell::plain(place),
-            Cell::plain(title.unwrap_or_default()),
+            Cell::plain(title(session).unwrap_or_default()),
         ]);
     }
-    cx.ui.table(&table)?;
+    let mut lines = table.lines(&cx.ui);
     if running.len() > RUNNING {
         let more = running.len() - RUNNING;
-        cx.ui.line(cx.ui.paint(
+        lines.push(cx.ui.paint(
             Style::Dim,
             format!("… {more} more; list them with `siglum session list --open --all`"),
-        ))?;
+        ));
     }
-    Ok(())
+    lines
 }
 
 /// `claude-code 0a1b2c3d (3 h ago)  "Add the parser"`.
 fn brief(cx: &Cx, session: &Listed) -> String {
     let record = &session.listing.record;
-    let title = session.listing.summary.title.as_deref();
-    let title = title.map_or_else(String::new, |t| {
+    let title = title(session).map_or_else(String::new, |t| {
         let room = cx.ui.width().saturating_sub(74).clamp(14, 80);
         format!("  \"{}\"", ui::one_line(t, room))
     });

@@ -6,6 +6,7 @@ mod lock;
 mod pty;
 pub mod regular_file;
 mod spawn;
+mod stop;
 
 pub use lock::Lock;
 pub use pty::{Pty, take_terminal};
@@ -15,3 +16,4 @@ pub use siglum_platform::{
 #[cfg(feature = "gateway")]
 pub use spawn::start_worker_of_gateway;
 pub use spawn::{detach, start_worker};
+pub use stop::Stop;

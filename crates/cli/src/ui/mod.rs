@@ -15,7 +15,9 @@ pub use screen::Screen;
 pub use shown::{log_line, visible};
 pub use style::Style;
 pub use table::{Cell, Table};
-pub use text::{age, ago, bytes, count, counted, day, one_line, plural, tokens, when, wrap};
+pub use text::{
+    age, ago, bytes, clipped, count, counted, day, one_line, plural, tokens, when, wrap,
+};
 
 use serde::Serialize;
 use siglum_domain::legible;
@@ -229,6 +231,11 @@ pub fn report_usage(error: &clap::Error) {
 pub fn agreed() -> Result<bool, CommandError> {
     let answer = answer("Make these changes? [y/N]")?;
     Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
+}
+
+/// Whether a person is there to be asked.
+pub fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Asks the person for a word. Without a terminal, and where the person ends the input, there is none.

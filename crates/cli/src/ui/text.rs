@@ -13,8 +13,17 @@ pub fn one_line(text: &str, width: usize) -> String {
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
-    let clean = visible(&clean);
-    let clean = clean.trim();
+    cut(visible(&clean).trim(), width)
+}
+
+/// A line as it is, with its blanks, cut to a width with `…`.
+pub fn clipped(line: &str, width: usize) -> String {
+    let is_text = |c: &char| !c.is_control();
+    let clean: String = line.replace('\t', "    ").chars().filter(is_text).collect();
+    cut(visible(&clean).trim_end(), width)
+}
+
+fn cut(clean: &str, width: usize) -> String {
     if clean.width() <= width {
         return clean.to_owned();
     }

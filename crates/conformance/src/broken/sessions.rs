@@ -24,6 +24,7 @@ broken! { Sessions, SESSIONS, LIMITED;
     Find session_by_alias(agent: &AgentName, native: &NativeId) -> Option<SessionId>;
     List sessions_by_native(native: &NativeId) -> Vec<(AgentName, SessionId)>;
     List sessions_by_native_start(start: &str) -> Vec<(AgentName, SessionId)>;
+    List sessions_by_link_start(field: &str, start: &str) -> Vec<(String, SessionId)>;
     List sessions_by_tail(tail: &str) -> Vec<SessionId>;
     Own sessions(filter: &SessionFilter) -> Vec<SessionListing>;
     Write create_session(record: &SessionRecord) -> ();

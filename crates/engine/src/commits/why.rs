@@ -25,7 +25,7 @@ use crate::commits::scene::{self, Unseen};
 use crate::commits::shown::Shown;
 use crate::commits::{authors, landing};
 use crate::damage::undamaged;
-use crate::identity::{repositories, statements};
+use crate::identity::{names, repositories, statements};
 use crate::{EngineError, World};
 
 /// A session as an answer shows it.
@@ -34,7 +34,7 @@ pub struct SessionCard {
     pub record: SessionRecord,
     /// The agent's ids for it, oldest first.
     pub natives: Vec<NativeId>,
-    /// The first line of its first prompt.
+    /// The name that a person gave to it, else the first line of its first prompt.
     pub title: Option<String>,
     pub links: Vec<Link>,
     /// The command that resumes it.
@@ -555,10 +555,15 @@ pub fn card(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<SessionCar
     let agent = siglum_agents::find(record.agent.as_str());
     let resume = agent
         .zip(natives.last())
-        .map(|(agent, native)| (agent.resume)(native));
+        .map(|(agent, native)| agent.resume_line(native));
+    let links = statements::links(&undamaged(tx.statements_of_session(id))?.unwrap_or_default());
+    let title = match names::name(&links) {
+        Some(name) => Some(name.to_owned()),
+        None => title(tx, id)?,
+    };
     Ok(Some(SessionCard {
-        title: title(tx, id)?,
-        links: statements::links(&undamaged(tx.statements_of_session(id))?.unwrap_or_default()),
+        title,
+        links,
         natives,
         resume,
         record,

@@ -12,6 +12,7 @@ use siglum_ledger::{
 };
 
 use crate::identity::audit::{self, Entry};
+use crate::identity::names;
 use crate::{EngineError, Here, World};
 
 /// What would go with a session.
@@ -101,6 +102,7 @@ pub(crate) fn forget_in(
 ) -> Result<(), LedgerError> {
     tx.drop_turn(session)?;
     tx.forget_session(session, here.now())?;
+    names::forget(tx, here, session)?;
     if costs == Costs::Erased {
         tx.drop_usages(session)?;
     }

@@ -6,6 +6,7 @@ mod claims;
 mod inherit;
 pub mod issuers;
 pub mod links;
+pub mod names;
 mod open;
 pub mod repositories;
 mod resolve;

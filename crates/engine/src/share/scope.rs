@@ -8,6 +8,8 @@ use siglum_domain::scope::{Kinds, Scope};
 use siglum_domain::{RepositoryId, SessionId};
 use siglum_ledger::{LedgerError, Statement, Transaction};
 
+use crate::identity::names;
+
 /// The door to one projection.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
@@ -63,7 +65,7 @@ impl Guard {
         tx: &mut dyn Transaction,
         statement: &Statement,
     ) -> Result<bool, LedgerError> {
-        if statement.stays_here() {
+        if statement.stays_here() || names::speaks_of_agents_name(tx, statement)? {
             return Ok(false);
         }
         let commit = statement.commit();

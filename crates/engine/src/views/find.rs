@@ -1,8 +1,10 @@
-//! What people type: a whole id, the tail of one, or an agent's own id for a session.
+//! What people type: a whole id, the tail of one, an agent's own id for a session, or the name of one.
 
 use siglum_domain::redact::Redactor;
 use siglum_domain::{CheckpointId, NativeId, SessionId, TokenId, id};
 use siglum_ledger::{Ledger, LedgerError, Transaction, read};
+
+use crate::identity::names;
 
 /// Why a name names nothing.
 #[derive(Debug, thiserror::Error)]
@@ -41,11 +43,48 @@ pub enum Named {
 /// # Errors
 /// It names none, or several.
 pub fn session(ledger: &mut dyn Ledger, text: &str) -> Result<SessionId, FindError> {
-    match anything(ledger, text)? {
-        Named::Session(id) => Ok(id),
-        Named::Checkpoint(_) => Err(FindError::NotFound {
+    match anything(ledger, text) {
+        Ok(Named::Session(id)) => Ok(id),
+        Ok(Named::Checkpoint(_)) => Err(FindError::NotFound {
             noun: "session",
             text: text.to_owned(),
+        }),
+        Err(FindError::NotFound { noun, text: shown }) => match by_name(ledger, text)? {
+            Some(id) => Ok(id),
+            None => Err(FindError::NotFound { noun, text: shown }),
+        },
+        Err(other) => Err(other),
+    }
+}
+
+/// Whether a text looks like an id. As a name it could stand for another session, whose id is not in this ledger.
+#[must_use]
+pub fn looks_like_id(text: &str) -> bool {
+    let is_digit = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let is_digits = text.len() >= id::TAIL_MIN && text.chars().all(is_digit);
+    is_digits || text.starts_with("ses_") || text.starts_with("chk_")
+}
+
+/// The session that a person or its agent named so, else the one whose name begins so. What looks like an id is none.
+///
+/// # Errors
+/// Several are named so.
+pub fn by_name(ledger: &mut dyn Ledger, text: &str) -> Result<Option<SessionId>, FindError> {
+    let is_name = !text.is_empty() && !looks_like_id(text);
+    let Some(link) = names::link(text).ok().filter(|_| is_name) else {
+        return Ok(None);
+    };
+    let (field, whole) = (link.field(), link.value());
+    let mut named = read(ledger, |tx| tx.sessions_by_link_start(field, &whole))?;
+    if named.iter().any(|(value, _)| *value == whole) {
+        named.retain(|(value, _)| *value == whole);
+    }
+    match named[..] {
+        [] => Ok(None),
+        [(_, session)] => Ok(Some(session)),
+        _ => Err(FindError::Ambiguous {
+            text: text.to_owned(),
+            meanings: named.iter().map(|(_, id)| id.to_string()).collect(),
         }),
     }
 }
@@ -161,4 +200,19 @@ fn by_native(tx: &mut dyn Transaction, text: &str) -> Result<Vec<(Named, String)
         )
     };
     Ok(called.into_iter().map(meaning).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_look_like_an_id() {
+        for text in ["1234567", "deadbeef", "82d22249-95b9", "ses_x", "chk_1"] {
+            assert!(looks_like_id(text), "{text}");
+        }
+        for text in ["", "cafe", "cart", "deadbeef1 fix", "session"] {
+            assert!(!looks_like_id(text), "{text}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 pub mod cost;
 pub mod doctor;
+pub mod file_history;
 pub mod find;
 pub mod history;
 pub mod overview;

@@ -266,6 +266,18 @@ impl Sessions for Tx<'_> {
         })
     }
 
+    fn sessions_by_link_start(
+        &mut self,
+        field: &str,
+        start: &str,
+    ) -> Result<Vec<(String, SessionId)>> {
+        let sql = "SELECT value, session FROM links WHERE tenant = $1 AND field = $2 AND value >= $3 AND value < $4 \
+             ORDER BY value, session LIMIT 16";
+        self.rows(sql, &[&field, &start, &behind_start(start)], |row| {
+            Ok((raw(row, 0)?, get(row, 1)?))
+        })
+    }
+
     fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>> {
         let sql = "SELECT id FROM sessions WHERE tenant = $1 \
              AND right(replace(id::text, '-', ''), 8) = ANY($3) \

@@ -227,6 +227,21 @@ impl Sessions for Tx<'_> {
             .collect::<rusqlite::Result<_>>()?)
     }
 
+    fn sessions_by_link_start(
+        &mut self,
+        field: &str,
+        start: &str,
+    ) -> Result<Vec<(String, SessionId)>> {
+        let sql = "SELECT value, session FROM links WHERE field = ?1 AND value >= ?2 AND value < ?3 \
+             ORDER BY value, session LIMIT 16";
+        let mut query = self.db.prepare(sql)?;
+        Ok(query
+            .query_map((field, start, behind_start(start)), |row| {
+                Ok((row.get(0)?, get(row, 1)?))
+            })?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
     fn sessions_by_tail(&mut self, tail: &str) -> Result<Vec<SessionId>> {
         let sql = "SELECT id FROM sessions WHERE lower(substr(hex(id), -8)) IN (SELECT value FROM json_each(?2)) \
              AND instr(lower(substr(hex(id), -max(8, length(?1)))), ?1) > 0 ORDER BY last_at DESC LIMIT 16";

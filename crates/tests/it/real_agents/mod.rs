@@ -27,6 +27,7 @@ mod programs;
 mod screen;
 mod why;
 
+mod archive;
 mod asking;
 mod background;
 mod codex;

@@ -69,6 +69,7 @@ impl Model {
             .env("LAB_PORT_FILE", &port_file)
             .env("LAB_LOG_DIR", dir)
             .env("LAB_SCENARIOS", dir)
+            .env("LAB_LOG_BODIES", "1")
             .stdout(Stdio::null())
             .spawn()
             .expect("python3 starts");
@@ -85,6 +86,18 @@ impl Model {
 
     pub(super) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// What the model was sent last by a session that follows a script.
+    pub(super) fn last_body(&self) -> String {
+        let turns = self
+            .requests()
+            .into_iter()
+            .filter(|line| line["why"] == "turn");
+        let last = turns.last().expect("the model was asked");
+        let number = last["seq"].as_u64().expect("requests are numbered");
+        let body = self.log.with_file_name(format!("body-{number:04}.json"));
+        fs::read_to_string(body).expect("the body of the request")
     }
 
     /// The log so far, refused requests left out.

@@ -11,7 +11,7 @@ use super::calls::{Call, Calls};
 use super::facts::{self, Seen};
 use super::filter::is_irrelevant;
 use super::results::Held;
-use crate::claude_code::wire::Line;
+use crate::claude_code::wire::{CustomTitle, Line};
 use crate::json::Field;
 use crate::transcript::{ReadLine, Sighting, TranscriptReader};
 
@@ -159,6 +159,16 @@ impl Reader {
         self.turn.clone().filter(|_| !owner.copied)
     }
 
+    /// The name that a line gives to this session. A fork has those of the other one, too.
+    fn name_in<'a>(&self, raw: &'a str) -> Option<Cow<'a, str>> {
+        if !raw.starts_with("{\"type\":\"custom-title\"") || self.subagent.is_some() {
+            return None;
+        }
+        let named: CustomTitle<'a> = serde_json::from_str(raw).ok()?;
+        let is_own = named.session.text()? == self.session.as_str();
+        named.title.text().filter(|_| is_own)
+    }
+
     pub(super) fn subagent_of(&self, line: &Line<'_>) -> Option<String> {
         self.subagent.clone().or_else(|| id(line.agent_id))
     }
@@ -207,7 +217,11 @@ impl TranscriptReader for Reader {
     fn line<'a>(&mut self, offset: u64, raw: &'a str, redactor: &Redactor) -> ReadLine<'a> {
         let raw = raw.trim_ascii_end();
         if raw.is_empty() || is_irrelevant(raw) {
-            return ReadLine::default();
+            return ReadLine {
+                archived: archived(raw),
+                name: self.name_in(raw),
+                ..ReadLine::default()
+            };
         }
         let Ok(line) = serde_json::from_str::<Line<'a>>(raw) else {
             self.skipped += 1;
@@ -254,6 +268,16 @@ impl TranscriptReader for Reader {
     fn copy(&self) -> Box<dyn TranscriptReader> {
         Box::new(self.clone())
     }
+}
+
+/// When a line was written that says nothing, and stands in the chain of messages: what comes before it is lost to the
+/// agent without it.
+fn archived(raw: &str) -> Option<Timestamp> {
+    let line: Line<'_> = raw
+        .starts_with("{\"parentUuid\"")
+        .then(|| serde_json::from_str(raw).ok())??;
+    line.uuid.text()?;
+    line.timestamp.text()?.parse().ok()
 }
 
 /// A short text about where a line was written.

@@ -264,6 +264,37 @@ fn a_sub_agent_and_its_parent() {
     "#);
 }
 
+/// Without one of them, the agent would not resume what comes before it.
+#[test]
+fn every_line_of_the_chain_is_archived() {
+    for text in [WRITE_COMMIT, COMPACT, RESUME] {
+        let mut reader = reader(PARENT);
+        for line in text.lines() {
+            let read = reader.line(7, line, Redactor::shared());
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            let is_stored = read.at.or(read.archived).is_some();
+            assert_eq!(is_stored, value["uuid"].is_string(), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_session_has_the_name_that_the_agent_gives_it() {
+    let mut reader = reader(PARENT);
+    let mut name = |session: &str, title: &str| {
+        let line =
+            format!(r#"{{"type":"custom-title","customTitle":{title},"sessionId":"{session}"}}"#);
+        let read = reader.line(0, &line, Redactor::shared());
+        read.name.map(|name| name.into_owned())
+    };
+    assert_eq!(
+        name(PARENT, r#""Cart \"a\"""#).as_deref(),
+        Some("Cart \"a\"")
+    );
+    assert_eq!(name(CHILD, "\"Cart\""), None);
+    assert_eq!(name(PARENT, "7"), None);
+}
+
 #[test]
 fn a_line_tells_where_it_was_written() {
     let lines: Vec<_> = WRITE_COMMIT.lines().collect();

@@ -17,6 +17,9 @@ use crate::transcript::{Committed, ReadLine, Sighting, TranscriptReader};
 
 /// What marks lines, near their start, that say nothing and may be long.
 const IRRELEVANT: &[&[u8]] = &[b"\"type\":\"world_state\"", b"\"type\":\"reasoning\""];
+/// The kinds of lines by which a thread is resumed. What the model thought goes: it is encrypted, and only the one who did
+/// so can tell whether it is whole.
+const RESUMED_BY: &[&str] = &["session_meta", "turn_context", "response_item", "compacted"];
 /// How far into a line its kind is looked for.
 const HEAD: usize = 160;
 
@@ -108,6 +111,9 @@ impl Reader {
             }
             ("response_item", "function_call_output" | "custom_tool_call_output") => {
                 self.returned(line);
+            }
+            ("event_msg", "thread_name_updated") if self.subagent.is_none() => {
+                line.out.name = place(payload.thread_name);
             }
             ("compacted", _) => self.compacted(line),
             _ => {}
@@ -246,9 +252,12 @@ impl TranscriptReader for Reader {
             out: ReadLine::default(),
             kept: false,
         };
-        self.read(&read.kind.text().unwrap_or_default(), &mut line);
-        // Only lines with a time are kept, and of these only those that something points to.
+        let kind = read.kind.text().unwrap_or_default();
+        self.read(&kind, &mut line);
+        // Only lines with a time are kept, and of these only those that something points to, and those that the thread
+        // is resumed by.
         line.out.at = at.filter(|_| line.kept);
+        line.out.archived = at.filter(|_| RESUMED_BY.contains(&&*kind));
         line.out
     }
 

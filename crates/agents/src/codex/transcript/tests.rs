@@ -575,6 +575,25 @@ fn only_lines_that_are_pointed_to_are_kept() {
 }
 
 #[test]
+fn what_a_thread_is_resumed_by_is_archived() {
+    let mut reader = reader();
+    let mut archived = std::collections::BTreeSet::new();
+    for line in WRITE_COMMIT.lines() {
+        let value: Value = serde_json::from_str(line).unwrap();
+        if reader.line(7, line, Redactor::shared()).archived.is_some() {
+            archived.insert(value["type"].as_str().unwrap().to_owned());
+        }
+    }
+    let kinds: Vec<&str> = archived.iter().map(String::as_str).collect();
+    assert_eq!(kinds, ["response_item", "session_meta", "turn_context"]);
+    let named = json!({"type": "thread_name_updated", "thread_id": "t", "thread_name": "Cart"});
+    let line = json!({"timestamp": "2026-01-01T00:00:00Z", "type": "event_msg", "payload": named});
+    let line = line.to_string();
+    let read = reader.line(7, &line, Redactor::shared());
+    assert_eq!(read.name.as_deref(), Some("Cart"));
+}
+
+#[test]
 fn a_reader_that_goes_on_sees_the_same() {
     for text in ALL {
         let whole = read(text, &mut reader());

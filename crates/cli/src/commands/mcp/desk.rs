@@ -151,7 +151,7 @@ impl Tools {
         let depth = Depth {
             full: args.full,
             turn: args.turn,
-            limit: within("limit", args.limit, 200)?,
+            limit: Some(within("limit", args.limit, 200)?),
         };
         let answer = show::answer(&self.0, &mut ledger, session, depth)?;
         enveloped(show::SCHEMA, answer)

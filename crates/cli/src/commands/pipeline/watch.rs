@@ -1,23 +1,18 @@
 //! A pipeline that is drawn again when something changed.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use siglum_domain::pipeline::Graph;
 use siglum_engine::views::pipeline::GraphJson;
-use signal_hook::consts::signal;
 
 use super::show::Look;
 use crate::error::CommandError;
+use crate::platform::Stop;
 use crate::ui::Screen;
 
 /// How often the ledger is asked.
 const POLL: Duration = Duration::from_millis(500);
-/// How often it is looked whether somebody wants to stop.
-const LOOK: Duration = Duration::from_millis(50);
 /// The exit code where somebody stopped it.
 const INTERRUPTED: u8 = 130;
 /// A drawing that is higher than the screen keeps so many lines of its head.
@@ -28,10 +23,7 @@ pub fn watch(
     look: &Look<'_>,
     ask: &mut dyn FnMut() -> Result<Graph, CommandError>,
 ) -> Result<ExitCode, CommandError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for one in [signal::SIGINT, signal::SIGTERM, signal::SIGHUP] {
-        signal_hook::flag::register(one, Arc::clone(&stop))?;
-    }
+    let stop = Stop::catch()?;
     let is_screen = Screen::is_there() && !look.cx.ui.json;
     let last = if is_screen {
         on_screen(look, ask, &stop)?
@@ -45,21 +37,11 @@ pub fn watch(
     })
 }
 
-/// Waits for the next look; `false` if somebody wants to stop.
-fn wait(stop: &AtomicBool) -> bool {
-    let mut left = POLL;
-    while !stop.load(Ordering::Relaxed) && !left.is_zero() {
-        thread::sleep(LOOK);
-        left = left.saturating_sub(LOOK);
-    }
-    !stop.load(Ordering::Relaxed)
-}
-
 /// Prints it once for each change; that time goes by is none.
 fn line_by_line(
     look: &Look<'_>,
     ask: &mut dyn FnMut() -> Result<Graph, CommandError>,
-    stop: &AtomicBool,
+    stop: &Stop,
 ) -> Result<Graph, CommandError> {
     let mut shown = String::new();
     loop {
@@ -72,7 +54,7 @@ fn line_by_line(
             look.print(&graph)?;
             shown = now;
         }
-        if graph.ended_stated || !wait(stop) {
+        if graph.ended_stated || !stop.wait(POLL) {
             return Ok(graph);
         }
     }
@@ -95,7 +77,7 @@ fn without_time(graph: &Graph) -> Result<String, CommandError> {
 fn on_screen(
     look: &Look<'_>,
     ask: &mut dyn FnMut() -> Result<Graph, CommandError>,
-    stop: &AtomicBool,
+    stop: &Stop,
 ) -> Result<Graph, CommandError> {
     let mut graph = ask()?;
     let screen = Screen::open()?;
@@ -106,7 +88,7 @@ fn on_screen(
             screen.show(&lines)?;
             shown = lines;
         }
-        if graph.ended_stated || !wait(stop) {
+        if graph.ended_stated || !stop.wait(POLL) {
             break;
         }
         graph = ask()?;

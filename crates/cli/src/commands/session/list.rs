@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use siglum_domain::{AgentName, RepositoryId};
-use siglum_engine::identity::repositories;
+use siglum_engine::identity::{names, repositories};
 use siglum_engine::views::overview::{self, Listed, Stand};
 use siglum_ledger::{
     Forgotten, Ledger, RepositoryRecord, SessionFilter, SessionOrigin, SessionRecord, read,
@@ -157,7 +157,7 @@ fn table(sessions: &[Listed], repositories: &[RepositoryRecord], all: bool) -> T
         if linked {
             row.push(Cell::plain(words(&session.links)));
         }
-        row.push(match &summary.title {
+        row.push(match title(session) {
             _ if record.quarantined.is_some() => Cell::styled(Style::Warning, "(damaged)"),
             Some(title) => Cell::plain(title),
             None if matches!(record.forgotten, Some(Forgotten::Whole { .. })) => {
@@ -168,6 +168,12 @@ fn table(sessions: &[Listed], repositories: &[RepositoryRecord], all: bool) -> T
         table.row(row);
     }
     table
+}
+
+/// The name that a person gave to a session, else the first line of its first prompt.
+pub fn title(session: &Listed) -> Option<&str> {
+    let name = names::name(&session.links);
+    name.or(session.listing.summary.title.as_deref())
 }
 
 /// Where a session stands; first what keeps it from being written to.
@@ -339,7 +345,7 @@ impl Session {
             state: session.stand.word().to_owned(),
             origin: origin(record.origin).to_owned(),
             home: record.home.to_string(),
-            title: summary.title.clone(),
+            title: title(session).map(str::to_owned),
             created_at: record.created_at.to_string(),
             last_at: record.last_at.to_string(),
             ended_at: record.ended_at.map(|t| t.to_string()),

@@ -1,13 +1,15 @@
 //! A session as people read it: a head, then turn by turn.
 
-use siglum_domain::fold::{MessageView, ToolCall};
+use siglum_domain::fold::{MessageView, ToolCall, TurnView};
 use siglum_domain::link::Link;
 use siglum_domain::observation::{Body, Outcome, Role, Tokens, ToolClass};
+use siglum_engine::World;
 use siglum_engine::driven::launch;
 use siglum_engine::record::passages::Passages;
 use siglum_engine::views::history::{History, Turn, TurnState};
 use siglum_ledger::{Forgotten, OwnWorktree, Relation, SessionRecord, StatementRecord};
 
+use super::changes::changes;
 use super::list::style;
 use super::show::message_text;
 use crate::clock;
@@ -21,15 +23,18 @@ const LINES: usize = 8;
 const SYNTHETIC: usize = 2;
 /// How many tool calls of a turn are shown where not all is asked for.
 const CALLS: usize = 40;
+/// How many lines of what a command printed, and of what an edit changed, are shown.
+const OUTPUT: usize = 3;
+const CHANGED: usize = 8;
 /// How many children are named.
 const CHILDREN: usize = 8;
 
 /// Prints a session.
 pub fn print(
     ui: &Ui,
-    history: &History,
-    earlier: usize,
+    (history, earlier): (&History, usize),
     full: bool,
+    world: &World<'_>,
     passages: &mut Passages<'_>,
 ) -> Result<(), CommandError> {
     head(ui, history)?;
@@ -48,6 +53,7 @@ pub fn print(
         ui,
         full,
         open: false,
+        world,
         passages,
     };
     for turn in &history.turns {
@@ -223,9 +229,21 @@ fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
 }
 
 /// One step of a turn.
-enum Step<'a> {
+pub(super) enum Step<'a> {
     Call(&'a ToolCall),
     Message(&'a MessageView),
+}
+
+/// Messages and calls in the order of time.
+pub(super) fn steps(turn: &TurnView) -> Vec<Step<'_>> {
+    let calls = turn.tools.iter();
+    let messages = turn.messages.iter();
+    let mut steps: Vec<_> = messages
+        .map(|m| (Some(m.at), 0, Step::Message(m)))
+        .chain(calls.map(|c| (c.started.or(c.ended), 1, Step::Call(c))))
+        .collect();
+    steps.sort_by_key(|(at, rank, _)| (*at, *rank));
+    steps.into_iter().map(|(_, _, step)| step).collect()
 }
 
 /// What printing turns needs.
@@ -234,6 +252,7 @@ struct Page<'a, 'b> {
     full: bool,
     /// Whether the turn at hand is open.
     open: bool,
+    world: &'a World<'a>,
     passages: &'a mut Passages<'b>,
 }
 
@@ -255,6 +274,7 @@ impl Page<'_, '_> {
         } else {
             for call in turn.view.tools.iter().take(CALLS) {
                 self.call(call)?;
+                self.below(call)?;
             }
             if turn.view.tools.len() > CALLS {
                 let more = turn.view.tools.len() - CALLS;
@@ -360,20 +380,12 @@ impl Page<'_, '_> {
         self.marked("<", &text, LINES, None)
     }
 
-    /// Messages and calls in the order of time.
     fn steps(&mut self, turn: &Turn) -> Result<(), CommandError> {
-        let calls = turn.view.tools.iter();
-        let messages = turn.view.messages.iter();
-        let mut steps: Vec<_> = messages
-            .map(|m| (Some(m.at), 0, Step::Message(m)))
-            .chain(calls.map(|c| (c.started.or(c.ended), 1, Step::Call(c))))
-            .collect();
-        steps.sort_by_key(|(at, rank, _)| (*at, *rank));
-        for (_, _, step) in steps {
+        for step in steps(&turn.view) {
             match step {
                 Step::Call(call) => {
                     self.call(call)?;
-                    self.output(call)?;
+                    self.below(call)?;
                 }
                 Step::Message(message) => {
                     let text = message_text(message, self.passages)?;
@@ -438,31 +450,66 @@ impl Page<'_, '_> {
         })
     }
 
-    fn output(&mut self, call: &ToolCall) -> Result<(), CommandError> {
+    /// What stands below a call: what it changed in files, and what it printed. Where not all is asked for, the first
+    /// lines of that which says most.
+    fn below(&mut self, call: &ToolCall) -> Result<(), CommandError> {
+        let changes = changes(self.world, call);
+        for change in &changes {
+            if changes.len() > 1 {
+                let path = format!("      {}", ui::clipped(&change.path, self.width()));
+                self.ui.line(self.ui.paint(Style::Dim, path))?;
+            }
+            let lines = change.lines.iter().map(String::as_str);
+            self.folded(lines, CHANGED, |line| match line.chars().next() {
+                Some('+') => Style::Added,
+                Some('-') => Style::Removed,
+                _ => Style::Dim,
+            })?;
+        }
         let Some(output) = &call.output else {
             return Ok(());
         };
+        let is_told = matches!(call.outcome, Some(Outcome::Failed | Outcome::Denied));
+        if !self.full && (call.class != ToolClass::Shell || is_told) {
+            return Ok(());
+        }
         let text = match self.passages.text(output)? {
             Some(text) => text,
-            None => elsewhere(output),
+            None if self.full => elsewhere(output),
+            None => return Ok(()),
         };
-        for line in text.trim_end().lines() {
-            let clean: String = line
-                .replace('\t', "    ")
-                .chars()
-                .filter(|c| !c.is_control())
-                .collect();
-            self.ui.line(
-                self.ui
-                    .paint(Style::Dim, format!("      {clean}").trim_end()),
-            )?;
+        self.folded(text.trim_end().lines(), OUTPUT, |_| Style::Dim)
+    }
+
+    /// Lines below a call, `most` of them unless all is asked for.
+    fn folded<'l>(
+        &self,
+        lines: impl Iterator<Item = &'l str> + Clone,
+        most: usize,
+        look: impl Fn(&str) -> Style,
+    ) -> Result<(), CommandError> {
+        let all = lines.clone().count();
+        let (most, width) = match self.full {
+            true => (usize::MAX, usize::MAX),
+            // One line instead of another one is nothing saved.
+            false if all == most + 1 => (all, self.width().saturating_sub(4)),
+            false => (most, self.width().saturating_sub(4)),
+        };
+        for line in lines.take(most) {
+            let text = format!("      {}", ui::clipped(line, width));
+            self.ui.line(self.ui.paint(look(line), text.trim_end()))?;
+        }
+        if all > most {
+            let more = ui::plural((all - most) as u64, "line");
+            let text = format!("      … {more} more; pass `--full` to show all");
+            self.ui.line(self.ui.paint(Style::Dim, text))?;
         }
         Ok(())
     }
 }
 
 /// What it cost; nothing before the transcript was read.
-fn cost(tokens: Tokens) -> String {
+pub(super) fn cost(tokens: Tokens) -> String {
     if tokens == Tokens::default() {
         String::new()
     } else {
@@ -471,7 +518,7 @@ fn cost(tokens: Tokens) -> String {
 }
 
 /// What stands for a text that is not stored here.
-fn elsewhere(body: &Body) -> String {
+pub(super) fn elsewhere(body: &Body) -> String {
     match body {
         Body::Withheld { bytes: 0, .. } => "(text not recorded)".to_owned(),
         Body::Withheld { bytes, .. } => {
@@ -482,12 +529,17 @@ fn elsewhere(body: &Body) -> String {
 }
 
 /// What a call does, on one line.
-fn what(call: &ToolCall) -> String {
+pub(super) fn what(call: &ToolCall) -> String {
     let input = call.input.as_ref().and_then(Body::text).unwrap_or_default();
-    match call.class {
-        ToolClass::Shell => input.to_owned(),
-        ToolClass::Edit if call.path.is_some() => call.path.clone().unwrap_or_default(),
-        ToolClass::Agent | ToolClass::Edit | ToolClass::Other => values(input),
+    work(call.class, input, call.path.as_deref())
+}
+
+/// What a tool is asked to do.
+pub fn work(class: ToolClass, input: &str, path: Option<&str>) -> String {
+    match (class, path) {
+        (ToolClass::Shell, _) => input.to_owned(),
+        (ToolClass::Edit, Some(path)) => path.to_owned(),
+        (ToolClass::Agent | ToolClass::Edit | ToolClass::Other, _) => values(input),
     }
 }
 

@@ -10,6 +10,7 @@ use siglum_engine::views::find;
 use siglum_engine::views::history::{self, History, Made, Turn};
 use siglum_ledger::{LaunchEnd, Ledger, LedgerError, OwnWorktree, Relation};
 
+use super::export::{self, Format};
 use super::list::{ForgottenJson, ForkJson, Tokens, origin};
 use super::page;
 use crate::cx::Cx;
@@ -27,13 +28,18 @@ Examples:
     siglum session show a1b2c3d4
 
   Show turn 3 with messages and tool output
-    siglum session show a1b2c3d4 --turn 3 --full")]
+    siglum session show a1b2c3d4 --turn 3 --full
+
+  Write the whole conversation to one HTML file
+    siglum session show a1b2c3d4 --html")]
 pub struct Args {
     /// Session id, the last digits of it, or the agent's native id
     #[arg(value_name = "SESSION")]
     session: String,
     #[command(flatten)]
     pub depth: Depth,
+    #[command(flatten)]
+    format: Format,
 }
 
 /// How much of a session to show.
@@ -45,15 +51,18 @@ pub struct Depth {
     /// Only turn number N
     #[arg(long, value_name = "N", conflicts_with = "limit")]
     pub turn: Option<usize>,
-    /// Only the last N turns; 0 means all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub limit: usize,
+    /// Only the last N turns; 0 means all; default: 20, or all with `--md` and `--html`
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
 }
+
+/// How many turns are shown where nobody says how many.
+pub const TURNS: usize = 20;
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut ledger = store::open(cx)?;
     let id = find::session(&mut ledger, &args.session)?;
-    session(cx, &mut ledger, id, args.depth)
+    session(cx, &mut ledger, id, args.depth, args.format)
 }
 
 /// Shows a session.
@@ -62,14 +71,20 @@ pub fn session(
     ledger: &mut dyn Ledger,
     id: SessionId,
     depth: Depth,
+    format: Format,
 ) -> Result<(), CommandError> {
     if cx.ui.json {
         return cx.ui.json(SCHEMA, answer(cx, ledger, id, depth)?);
     }
-    let (history, earlier) = load_history(cx, ledger, id, depth)?;
-    let agent = history.card.agent().to_string();
+    let limit = depth.limit.or(format.is_document().then_some(0));
+    let (history, earlier) = load_history(cx, ledger, id, Depth { limit, ..depth })?;
+    let (agent, world) = (history.card.agent().to_string(), cx.world()?);
     let mut passages = Passages::new(ledger, &agent);
-    page::print(&cx.ui, &history, earlier, depth.full, &mut passages)
+    let shown = (&history, earlier);
+    match format.is_document() {
+        true => export::print(&cx.ui, shown, format, &world, &mut passages),
+        false => page::print(&cx.ui, shown, depth.full, &world, &mut passages),
+    }
 }
 
 /// The JSON answer.
@@ -112,7 +127,7 @@ fn choose(history: &mut History, depth: Depth) -> Result<usize, CommandError> {
         }
         return Ok(0);
     }
-    let earlier = match depth.limit {
+    let earlier = match depth.limit.unwrap_or(TURNS) {
         0 => 0,
         limit => history.turns.len().saturating_sub(limit),
     };

@@ -1,11 +1,11 @@
 //! Lines of a file as it stands in this checkout: who wrote them, committed or not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
-use siglum_domain::Oid;
 use siglum_domain::evidence::Verdict;
+use siglum_domain::{Oid, SessionId};
 use siglum_engine::commits::answers::Asker;
 use siglum_engine::commits::lines::{self, LineRun, Lines};
 use siglum_gitstore::Repo;
@@ -119,6 +119,13 @@ pub(super) fn run(cx: &Cx, target: &Target) -> Result<(), CommandError> {
         [run] => print_run(&cx.ui, &found, run, &sources),
         runs => print_table(&cx.ui, &found, runs, &sources),
     }
+}
+
+/// The sessions that wrote some lines.
+pub(super) fn authors(cx: &Cx, target: &Target) -> Result<Vec<SessionId>, CommandError> {
+    let (found, _) = find(cx, target)?;
+    let authors: BTreeSet<SessionId> = found.runs.iter().filter_map(|run| run.session).collect();
+    Ok(authors.into_iter().collect())
 }
 
 fn find(cx: &Cx, target: &Target) -> Result<(Lines, Sources), CommandError> {

@@ -223,11 +223,37 @@ fn by_gateway(
     }))
 }
 
+/// Whether a text names lines of a file of this checkout.
+pub fn names_lines(cx: &Cx, text: &str) -> Result<bool, CommandError> {
+    Ok(cx.find_repo().is_some() && lines::target(cx, text)?.is_some())
+}
+
+/// The sessions that made a commit, or wrote the lines of a file; none where nobody is known to have done so.
+pub fn sessions_behind(cx: &Cx, text: &str) -> Result<Vec<SessionId>, CommandError> {
+    let args = Args {
+        commit: text.to_owned(),
+        explain: false,
+    };
+    let found = match find(&args, cx)? {
+        WhySubject::Commit(found) => found,
+        WhySubject::Lines(target) => return lines::authors(cx, &target),
+    };
+    let why = &found.why;
+    let author = found.line.as_ref().and_then(|l| line::writer(why, l));
+    let session = author.and_then(|author| author.session);
+    let session = session.or(committer(&why.judgement).1);
+    let session = session.or(why.claim.as_ref().map(|claim| claim.session));
+    Ok(match session {
+        Some(session) => vec![session],
+        None => why.judgement.candidates.clone(),
+    })
+}
+
 /// The command that resumes a session on the machine where it ran, where that is another one.
 fn resume_elsewhere(card: &SessionCard) -> Option<String> {
     let agent = siglum_agents::find(card.agent().as_str()).filter(|_| card.resume.is_none());
     let resume = agent.zip(card.natives.last());
-    resume.map(|(agent, native)| (agent.resume)(native))
+    resume.map(|(agent, native)| agent.resume_line(native))
 }
 
 const fn committer(judgement: &Judgement) -> (&'static str, Option<SessionId>) {

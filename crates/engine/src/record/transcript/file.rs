@@ -1,6 +1,6 @@
 //! Slices of a transcript file.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ pub fn read_on(
         Err(error) => return Err(failed(error)),
     };
     let meta = file.metadata().map_err(failed)?;
-    let identity = format!("{}:{}", meta.dev(), meta.ino());
+    let identity = identity(&meta);
     let same = record.file == identity
         && meta.len() >= record.read_to
         && tail(&mut file, record.read_to).map_err(failed)? == record.tail;
@@ -171,7 +171,13 @@ pub(super) struct Slice<'a> {
     pub(super) reader: Box<dyn TranscriptReader>,
 }
 
-fn tail(file: &mut File, at: u64) -> std::io::Result<String> {
+/// Which file it is, to notice that another one took its name.
+pub(super) fn identity(meta: &Metadata) -> String {
+    format!("{}:{}", meta.dev(), meta.ino())
+}
+
+/// A digest of the bytes before an offset.
+pub(super) fn tail(file: &mut File, at: u64) -> std::io::Result<String> {
     let from = at.saturating_sub(TAIL);
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();

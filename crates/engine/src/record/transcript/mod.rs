@@ -1,4 +1,4 @@
-//! Reading transcripts into the ledger, from the byte after the last one read.
+//! Reading transcripts into the ledger, from the byte after the last one read, and putting them back where they are gone.
 //!
 //! Whether a file is still the one that was read is told by its identity, its size and the bytes
 //! before the last offset, never by reading it again.
@@ -7,8 +7,10 @@ mod branch;
 mod committed;
 mod file;
 mod proof;
+mod put_back;
 mod store;
 
 pub(crate) use file::QUEUE;
 pub use file::{Progress, read_on};
 pub use proof::link_mentioned;
+pub use put_back::{PutBack, StoredTranscript, copy_transcript, put_back, transcript_of};

@@ -15,11 +15,13 @@ use super::file::Slice;
 use super::{branch, proof};
 use crate::World;
 use crate::commits::calls;
-use crate::identity::SessionIdentity;
+use crate::identity::{SessionIdentity, names};
 use crate::record::{session, session_log};
 
 /// How much text one segment holds, in bytes.
 const SEGMENT: usize = 256 << 10;
+/// How much of a name that an agent gives is taken, in characters.
+const NAME_MOST: usize = 200;
 
 /// One slice on its way into the ledger.
 pub(super) struct Store<'a> {
@@ -34,6 +36,8 @@ pub(super) struct Store<'a> {
     /// Whose the last line of copied history was, and where it starts.
     copied: Option<(NativeId, u64)>,
     branch: branch::LastBranch,
+    /// What the agent calls the session by now, if it says so.
+    name: Option<String>,
 }
 
 impl<'a> Store<'a> {
@@ -60,6 +64,7 @@ impl<'a> Store<'a> {
             mentions: Vec::new(),
             copied: None,
             branch: branch::LastBranch::default(),
+            name: None,
         }
     }
 
@@ -83,15 +88,22 @@ impl<'a> Store<'a> {
             if !copied && line.is_own {
                 self.branch(tx, offset, &seen)?;
             }
+            // Such a line has no time: nobody knows whether it is older than what was forgotten.
+            let is_named = self.record.subagent.is_none() && forgotten.is_none();
+            if let Some(name) = seen.name.take().filter(|_| is_named) {
+                self.name = Some(name.into_owned());
+            }
             if copied && let Some(last) = seen.sightings.last() {
                 self.copied = Some((last.owner.clone(), offset));
             }
-            let is_forgotten = seen.at.is_some_and(|at| Some(at) <= forgotten);
-            if seen.at.is_some() && !copied && !is_forgotten {
+            let written = seen.at.or(seen.archived);
+            let is_forgotten = written.is_some_and(|at| Some(at) <= forgotten);
+            if written.is_some() && !copied && !is_forgotten {
                 self.keep(tx, offset, line.raw)?;
             }
         }
         self.put_segment(tx)?;
+        self.name(tx)?;
         self.let_go(tx)?;
         want_subagents(tx, self.agent, self.record)?;
         let held_from = self.relate(tx)?.or(self.reader.held_from());
@@ -124,6 +136,24 @@ impl<'a> Store<'a> {
         let (world, now) = (self.owners.world, self.owners.world.now());
         let matter = self.owners.matter;
         session_log::append(tx, world.ids, now, identity, matter, &observation).map(drop)
+    }
+
+    /// The agent calls the session so by now.
+    fn name(&self, tx: &mut dyn Transaction) -> Result<(), LedgerError> {
+        let Some(name) = &self.name else {
+            return Ok(());
+        };
+        // Before it is cut: the head of a secret is not known for one any more.
+        let name = self.owners.world.redactor.redact_cow(name);
+        let words: Vec<&str> = name.split_whitespace().collect();
+        let short: String = words.join(" ").chars().take(NAME_MOST).collect();
+        match names::link(short.trim()) {
+            Ok(link) if !short.trim().is_empty() => {
+                let (session, agent) = (self.record.session, &self.record.agent);
+                names::take_over(tx, self.owners.world, session, &link, agent)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What is left for the caller.

@@ -14,7 +14,7 @@ use siglum_telemetry::outward::{
     self, Linked, Origin, SessionMoment, Subject, TurnPart, Unexported, Why,
 };
 
-use crate::identity::statements;
+use crate::identity::{names, statements};
 
 /// How many checkpoints of a session are looked at, the newest ones.
 const CHECKPOINTS: usize = 1_000;
@@ -141,6 +141,9 @@ fn subject(
         .filter(|r| r.is_here())
         .map(|r| siglum_gitstore::remotes(Path::new(&r.common_dir)));
     let remote = remotes.and_then(|all| all.into_iter().next());
+    let stated = tx.statements_of_session(record.id)?;
+    let mut links = statements::links(&stated);
+    links.retain(|link| !names::is_by_agent(link, &stated));
     Ok(Subject {
         session: record.id,
         conversation: record.conversation.clone(),
@@ -148,7 +151,7 @@ fn subject(
         natives,
         previous,
         repository: remote.as_deref().map(without_credentials),
-        links: statements::links(&tx.statements_of_session(record.id)?),
+        links,
     })
 }
 

@@ -19,7 +19,7 @@ use super::send::Destined;
 use super::stamps::{last_remembered, next_stamp};
 use super::wire::*;
 use crate::Here;
-use crate::identity::{LINK_SOURCE, launch_of_link};
+use crate::identity::{LINK_SOURCE, launch_of_link, names};
 use crate::share::scope::Guard;
 
 /// How long a session is kept from other workers while its receipts are sent, in ms.
@@ -269,7 +269,8 @@ impl Leaving<'_> {
     ) -> Result<bool, LedgerError> {
         match self {
             Self::Sessions(named) => {
-                Ok(!statement.stays_here() && statement.sessions().all(|s| named.contains(&s)))
+                let stays = statement.stays_here() || names::speaks_of_agents_name(tx, statement)?;
+                Ok(!stays && statement.sessions().all(|s| named.contains(&s)))
             }
             Self::Scope(guard) => guard.has_statement(tx, statement),
         }

@@ -19,6 +19,7 @@ use super::wire::Batch;
 use super::*;
 use crate::commits::elsewhere;
 use crate::identity::access::Caller;
+use crate::identity::names;
 use crate::share::project;
 use crate::tests::stage::{Stage, at, native, place, prompt, says, stopped};
 use crate::views::verify;
@@ -451,6 +452,23 @@ pub(super) fn batch(from: &mut Stage) -> Batch {
         let width = Width::Bytes(1 << 20);
         outgoing(world, ledger, &TO, width).unwrap().batch
     })
+}
+
+#[test]
+fn a_name_that_only_the_agent_gave_is_not_sent() {
+    let mut from = sender();
+    let session = turn(&mut from, "one", 1);
+    let named = |name: &str| Statement::LinkAttached {
+        session,
+        link: names::link(name).unwrap(),
+    };
+    wrote(&mut from, |tx| {
+        tx.state(at(5), "claude-code", "transcript", &named("by the agent"))?;
+        tx.state(at(6), "Ann", "cli", &named("by Ann"))
+    });
+    let sent = format!("{:?}", batch(&mut from).statements);
+    assert!(sent.contains("by Ann"), "{sent}");
+    assert!(!sent.contains("by the agent"), "{sent}");
 }
 
 fn refused(to: &mut Stage, batch: &Batch) -> (DocumentName, String) {
