@@ -103,6 +103,7 @@ const COMMANDS: &[&[&str]] = &[
     &["heartbeat", "list"],
     &["config", "list"],
     &["import", "--all", "--dry-run"],
+    &["record", "--agent", "tester"],
     &["init", "--dry-run"],
     &["init", "--dry-run", "--same-as", "."],
     &["doctor"],

@@ -58,6 +58,7 @@ mod privacy;
 mod projections;
 mod real_agents;
 mod real_sinks;
+mod recording;
 mod removing;
 mod rewritten_commits;
 mod runs;

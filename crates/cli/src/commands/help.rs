@@ -56,7 +56,7 @@ const GROUPS: &[Group] = &[
     Group {
         title: "Launch and link",
         first: &["run", "link"],
-        others: &["adopt", "heartbeat", "pipeline", "mcp"],
+        others: &["record", "adopt", "heartbeat", "pipeline", "mcp"],
     },
     Group {
         title: "Work as a team",

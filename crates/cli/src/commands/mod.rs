@@ -26,6 +26,7 @@ pub mod otel;
 pub mod pipeline;
 pub mod projection;
 pub mod rebuild;
+pub mod record;
 pub mod restore;
 pub mod run;
 pub mod search;
