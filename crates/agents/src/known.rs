@@ -80,6 +80,15 @@ pub(crate) const GEMINI: KnownAgent = agent(
     &["GEMINI_CLI"],
 );
 
+/// OpenCode, which is recorded, too. The variable that names its session is set by our plug-in.
+pub(crate) const OPENCODE: KnownAgent = agent(
+    "opencode",
+    &["opencode"],
+    &["opencode-ai"],
+    Some("SIGLUM_OPENCODE_SESSION_ID"),
+    &["OPENCODE", "OPENCODE_PID"],
+);
+
 /// All agents that can be recognised.
 pub static KNOWN_AGENTS: &[KnownAgent] = &[
     CLAUDE_CODE,
@@ -99,13 +108,7 @@ pub static KNOWN_AGENTS: &[KnownAgent] = &[
         Some("COPILOT_AGENT_SESSION_ID"),
         &["COPILOT_CLI"],
     ),
-    agent(
-        "opencode",
-        &["opencode"],
-        &["opencode-ai"],
-        None,
-        &["OPENCODE", "OPENCODE_PID"],
-    ),
+    OPENCODE,
     agent(
         "pi",
         &["pi"],

@@ -19,7 +19,9 @@ mod json;
 mod known;
 mod listing;
 mod mentions;
+mod opencode;
 mod paths;
+mod plugin_file;
 mod record;
 #[cfg(test)]
 mod recorded;

@@ -14,4 +14,5 @@ mod tests;
 
 pub use form::LINE_MOST;
 pub use line::{LineError, RecordLine};
+pub(crate) use reduce::reduce;
 pub use schema::record_schema;

@@ -13,12 +13,17 @@ use siglum_domain::redact::Redacted;
 use super::form::LineType;
 use super::line::RecordLine;
 use crate::draft::{Draft, word};
-use crate::hook::{BODY_LIMIT, Boundary, HookCall, Reduced, WriteHint};
+use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced, WriteHint};
 use crate::json::Field;
 use crate::{paths, summary};
 
 /// Fields of the input of an edit that are no content.
 const PLAIN: &[&str] = &["path", "file", "file_path", "filePath", "filename"];
+
+/// Reads the payload of a plug-in of ours: one line.
+pub(crate) fn reduce(call: &HookCall<'_>) -> Result<Reduced, ReduceError> {
+    Ok(RecordLine::parse(call.payload)?.reduce(call))
+}
 
 impl RecordLine {
     /// What the line says. The payload of the call is not looked at.

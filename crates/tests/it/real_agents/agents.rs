@@ -203,7 +203,12 @@ impl Agent {
             }
             OpenCode => {
                 command.args(["run", "--format", "json"]);
-                resumed(&mut command, start, "--session");
+                match start {
+                    Start::Fork(id) => {
+                        command.args(["--session", id, "--fork"]);
+                    }
+                    other => resumed(&mut command, other, "--session"),
+                }
                 command.arg(prompt);
             }
             Pi => {
