@@ -162,6 +162,8 @@ def arguments(call, tool, schema):
             value = kind_of(value, tool, schema)
         if name:
             given[name] = value
+    if "edits" in known and "old" in call:                    # Pi: several changes in one call
+        given["edits"] = [{"oldText": call["old"], "newText": call["new"]}]
     given.update(call.get("args") or {})
     for key in schema.get("required") or []:
         given.setdefault(key, example(known.get(key)))

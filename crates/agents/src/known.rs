@@ -89,6 +89,18 @@ pub(crate) const OPENCODE: KnownAgent = agent(
     &["OPENCODE", "OPENCODE_PID"],
 );
 
+/// Pi, which is recorded, too.
+pub(crate) const PI: KnownAgent = agent(
+    "pi",
+    &["pi"],
+    &[
+        "@earendil-works/pi-coding-agent",
+        "@mariozechner/pi-coding-agent",
+    ],
+    Some("PI_SESSION_ID"),
+    &["PI_CODING_AGENT", "PI_SESSION_FILE"],
+);
+
 /// All agents that can be recognised.
 pub static KNOWN_AGENTS: &[KnownAgent] = &[
     CLAUDE_CODE,
@@ -109,16 +121,7 @@ pub static KNOWN_AGENTS: &[KnownAgent] = &[
         &["COPILOT_CLI"],
     ),
     OPENCODE,
-    agent(
-        "pi",
-        &["pi"],
-        &[
-            "@earendil-works/pi-coding-agent",
-            "@mariozechner/pi-coding-agent",
-        ],
-        Some("PI_SESSION_ID"),
-        &["PI_CODING_AGENT", "PI_SESSION_FILE"],
-    ),
+    PI,
     agent(
         "openclaw",
         &["openclaw", "openclaw-agent"],

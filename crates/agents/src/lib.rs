@@ -21,6 +21,7 @@ mod listing;
 mod mentions;
 mod opencode;
 mod paths;
+mod pi;
 mod plugin_file;
 mod record;
 #[cfg(test)]

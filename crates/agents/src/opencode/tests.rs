@@ -170,7 +170,7 @@ fn the_plug_in_names_the_program_once() {
         path: (SPEC.settings)("/home/dev/.config/opencode".as_ref()).remove(0),
         text: None,
     };
-    let texts = (SPEC.plan_install)(&[file.clone()], "/opt/siglum").expect("a plan");
+    let texts = (SPEC.plan_install)(std::slice::from_ref(&file), "/opt/siglum").expect("a plan");
     let text = texts[0].clone().expect("a text");
     assert_eq!(text.matches("\"/opt/siglum\"").count(), 1);
     let installed = SettingsFile {

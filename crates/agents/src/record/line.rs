@@ -58,9 +58,17 @@ impl RecordLine {
         if line.len() > LINE_MOST {
             return Err(LineError::TooLong);
         }
-        let Ok(Value::Object(mut fields)) = serde_json::from_slice(line) else {
-            return Err(LineError::NotJson);
-        };
+        match serde_json::from_slice(line) {
+            Ok(Value::Object(fields)) => Self::from_fields(fields),
+            _ => Err(LineError::NotJson),
+        }
+    }
+
+    /// Takes the fields of a line.
+    ///
+    /// # Errors
+    /// What it does not keep to.
+    pub(crate) fn from_fields(mut fields: Map<String, Value>) -> Result<Self, LineError> {
         if fields.remove("v").and_then(|v| v.as_u64()) != Some(VERSION) {
             return Err(LineError::Version);
         }

@@ -214,7 +214,12 @@ impl Agent {
             Pi => {
                 command.arg(self.program());
                 command.args(["-p", "--mode", "json", "--model", "lab/fake-model"]);
-                resumed(&mut command, start, "--session");
+                match start {
+                    Start::Fork(id) => {
+                        command.args(["--fork", id]);
+                    }
+                    other => resumed(&mut command, other, "--session"),
+                }
                 command.arg(prompt);
             }
         }

@@ -36,6 +36,7 @@ mod gateway;
 mod gemini;
 mod launched;
 mod opencode;
+mod pi;
 mod runs;
 mod several;
 mod telemetry;
