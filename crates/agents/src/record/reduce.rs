@@ -69,8 +69,10 @@ impl Reduction<'_> {
             LineType::TurnEnd => self.turn_end(),
             LineType::SubagentStart => self.subagent_start(),
             LineType::Compaction => self.compaction(),
-            // It is a statement about the session, and nothing that was seen in it.
-            LineType::Link => {}
+            // What it links to is a statement about the session, and nothing that was seen in it.
+            LineType::Link => self.push_alone(Fact::Other {
+                name: "link".to_owned(),
+            }),
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use siglum_agents::{Boundary, HookCall, RecordLine};
 use siglum_domain::AgentName;
-use siglum_domain::intake::{AgentMatter, Intake, Matter, VERSION};
+use siglum_domain::intake::{Intake, Matter, VERSION};
 use siglum_domain::link::Stated;
 use siglum_domain::redact::Redactor;
 use siglum_gitstore::discover;
@@ -72,28 +72,18 @@ impl Recorder {
             worktree: repo.as_ref().map(siglum_gitstore::Repo::worktree),
         });
         let turn_is_over = matches!(reduced.boundary, Boundary::TurnEnd | Boundary::SessionEnd);
-        let place = repo.as_ref().map(|r| r.place.clone());
         let key = format!("record:{}:{}:{}", self.agent, line.session(), line.id());
-        let matter = match line.link() {
-            Some(link) => Some(AgentMatter {
-                cwd: reduced.cwd,
-                place,
-                links: vec![Stated {
-                    link,
-                    source: LINK_SOURCE.to_owned(),
-                }],
-                ..AgentMatter::new(self.agent.clone(), reduced.native)
-            }),
-            None => {
-                let process = match line.is_live() {
-                    true => self.process,
-                    false => AgentProcess::Nobody,
-                };
-                let seen_in = (repo.as_ref(), Kept::All);
-                complete(delivery, self.agent.clone(), process, reduced, seen_in)
-            }
+        let process = match line.is_live() {
+            true => self.process,
+            false => AgentProcess::Nobody,
         };
-        if let Some(matter) = matter {
+        let seen_in = (repo.as_ref(), Kept::All);
+        let matter = complete(delivery, self.agent.clone(), process, reduced, seen_in);
+        if let Some(mut matter) = matter {
+            matter.links.extend(line.link().map(|link| Stated {
+                link,
+                source: LINK_SOURCE.to_owned(),
+            }));
             let intake = Intake {
                 version: VERSION,
                 key,

@@ -11,8 +11,8 @@ use crate::identity::links::{self, LinksError};
 use crate::identity::statements;
 
 /// Attaches what variables in the environment of a session's agent name, once: at its start, and at a turn's where it has
-/// none of them yet; and what the agent itself names, whenever it does. What was detached stays so. A launcher has read the same variables and may have been told otherwise:
-/// nothing is attached that contradicts it.
+/// none of them yet; and what the agent itself names, whenever it does. What was detached stays so. A launcher has read the
+/// same variables and may have been told otherwise: nothing is attached that contradicts it.
 pub(crate) fn inherit(
     tx: &mut dyn Transaction,
     ids: &dyn IdSource,
