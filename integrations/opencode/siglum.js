@@ -20,6 +20,28 @@ const KINDS = {
 
 const cut = (text, most = TEXT_MOST) => (typeof text === "string" ? text.slice(0, most) : undefined)
 
+/** A content, whole or not at all: a part of it would say that somebody else wrote the rest. */
+const whole = (text) => (typeof text === "string" && text.length <= CONTENT_MOST ? text : undefined)
+
+/** Half a surrogate pair, which a cut leaves too, has no form in UTF-8. */
+const wellFormed = (_, value) => (typeof value === "string" ? value.toWellFormed() : value)
+
+/** A call's id as lines may have it: those of some providers are long, or have slashes. */
+const idOf = (call) => call.replace(/[\s/\\\p{Cc}]|\.\./gu, "_").slice(0, 200)
+
+/** A callback that stops nothing: what fails in it is left out. */
+const harmless = (callback) => async (...given) => {
+  try {
+    await callback(...given)
+  } catch {}
+}
+
+/** What a promise comes to; nothing if that takes long. */
+const soon = (promise) => {
+  const late = new Promise((resolve) => setTimeout(resolve, PATIENCE).unref())
+  return Promise.race([promise, late]).catch(() => undefined)
+}
+
 /** The files that a call changes. */
 function pathsOf(tool, args) {
   if (KINDS[tool] !== "edit") return undefined
@@ -30,12 +52,20 @@ function pathsOf(tool, args) {
   return [...new Set([...named].map((match) => match[1].trim()))].slice(0, 256)
 }
 
-/** What a call says it wrote. */
+/** Whether a text has all lines that a diff adds, but for their indentation, which the diff does not tell. */
+function hasAdded(text, diff) {
+  if (typeof text !== "string" || typeof diff !== "string") return false
+  const lines = new Set(text.split("\n").map((line) => line.trim()))
+  const hunks = diff.slice(diff.indexOf("\n@@")).split("\n")
+  return hunks.every((line) => !line.startsWith("+") || lines.has(line.slice(1).trim()))
+}
+
+/** What a call says it wrote. Lines of which it replaced a part are not in its own words: all that changed counts then. */
 function written(tool, args, metadata) {
-  if (tool === "edit") return { after: cut(args?.newString, CONTENT_MOST) }
+  if (tool === "edit") return hasAdded(args?.newString, metadata?.diff) ? { after: whole(args.newString) } : {}
   if (tool !== "write") return {}
-  const content = { after: cut(args?.content, CONTENT_MOST) }
-  return metadata?.exists === false ? { before: null, ...content } : content
+  const after = whole(args?.content)
+  return metadata?.exists === false ? { before: null, after } : { after }
 }
 
 /** What a call was given; of an edit, only names and sizes are kept, so long ones need not be sent. */
@@ -63,7 +93,7 @@ export const Siglum = async ({ directory, client }) => {
     if (root !== session) line.subagent = session
     try {
       spawnSync(SIGLUM, ["hook", "opencode"], {
-        input: JSON.stringify(line), timeout: PATIENCE, stdio: ["pipe", "ignore", "ignore"],
+        input: JSON.stringify(line, wellFormed), timeout: PATIENCE, stdio: ["pipe", "ignore", "ignore"],
       })
     } catch {}
   }
@@ -79,7 +109,7 @@ export const Siglum = async ({ directory, client }) => {
     if (started.has(session)) return
     started.set(session, info?.time?.created ?? Date.now())
     const isNew = info !== undefined
-    info ??= (await client.session.get({ path: { id: session } }).catch(() => undefined))?.data
+    info ??= (await soon(client.session.get({ path: { id: session } })))?.data
     if (info?.parentID) {
       parents.set(session, info.parentID)
       return send(session, "subagent_start", { id: `start:${session}`, subagent: session })
@@ -97,8 +127,8 @@ export const Siglum = async ({ directory, client }) => {
   function returned(session, call, fields) {
     const { tool, args } = open.get(call)
     open.delete(call)
-    const paths = pathsOf(tool, args)
-    send(session, "tool_result", { id: `result:${call}`, call, tool, kind: KINDS[tool] ?? "other", paths, ...fields })
+    const [id, paths] = [idOf(call), pathsOf(tool, args)]
+    send(session, "tool_result", { id: `result:${id}`, call: id, tool, kind: KINDS[tool] ?? "other", paths, ...fields })
   }
 
   const events = {
@@ -125,7 +155,7 @@ export const Siglum = async ({ directory, client }) => {
       if (child && parents.has(child) && !counted.has(child)) {
         counted.add(child)
         const agent_type = state.input?.subagent_type
-        send(child, "subagent_start", { id: `call:${child}`, subagent: child, call: part.callID, agent_type })
+        send(child, "subagent_start", { id: `call:${child}`, subagent: child, call: idOf(part.callID), agent_type })
       }
       // A call that fails has no callback of its own.
       if (state.status === "error") {
@@ -134,13 +164,9 @@ export const Siglum = async ({ directory, client }) => {
     },
   }
 
-  return {
+  const callbacks = {
     dispose: async () => [...started.keys()].forEach(end),
-    event: async ({ event }) => {
-      try {
-        await events[event.type]?.(event.properties)
-      } catch {}
-    },
+    event: async ({ event }) => events[event.type]?.(event.properties),
     "chat.message": async ({ sessionID }, { message, parts }) => {
       await begin(sessionID)
       const texts = parts.filter((part) => part.type === "text")
@@ -152,9 +178,9 @@ export const Siglum = async ({ directory, client }) => {
     "tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
       await begin(sessionID)
       open.set(callID, { tool, args })
-      const paths = pathsOf(tool, args)
+      const [call, paths] = [idOf(callID), pathsOf(tool, args)]
       const kind = KINDS[tool] ?? "other"
-      send(sessionID, "tool_call", { id: `call:${callID}`, call: callID, tool, kind, paths, input: inputOf(args) })
+      send(sessionID, "tool_call", { id: `call:${call}`, call, tool, kind, paths, input: inputOf(args) })
     },
     "tool.execute.after": async ({ tool, sessionID, callID, args }, { output, metadata }) => {
       if (!open.has(callID)) return
@@ -168,4 +194,5 @@ export const Siglum = async ({ directory, client }) => {
       if (text) send(sessionID, "message", { id: `text:${partID}`, message: messageID, text: cut(text) })
     },
   }
+  return Object.fromEntries(Object.entries(callbacks).map(([name, callback]) => [name, harmless(callback)]))
 }

@@ -17,6 +17,15 @@ const KINDS: Record<string, string> = { write: "edit", edit: "edit", bash: "shel
 
 const cut = (text: unknown, most = TEXT_MOST) => (typeof text === "string" ? text.slice(0, most) : undefined)
 
+/** A content, whole or not at all: a part of it would say that somebody else wrote the rest. */
+const whole = (text: unknown) => (typeof text === "string" && text.length <= CONTENT_MOST ? text : undefined)
+
+/** Half a surrogate pair, which a cut leaves too, has no form in UTF-8. */
+const wellFormed = (_: string, value: any) => (typeof value === "string" ? (value as any).toWellFormed() : value)
+
+/** A call's id as lines may have it, without what OpenAI's Responses API adds to it: that is long, and has slashes. */
+const idOf = (call: string) => call.split("|")[0].replace(/[\s/\\\p{Cc}]|\.\./gu, "_").slice(0, 200)
+
 /** What a call was given; of an edit, only names and sizes are kept, so long ones need not be sent. */
 function inputOf(input: any) {
   const text = JSON.stringify(input ?? {})
@@ -25,13 +34,13 @@ function inputOf(input: any) {
   return Object.fromEntries(Object.entries(input).map(short as any))
 }
 
-/** What a call says it wrote. */
-function written(tool: string, input: any) {
-  if (tool === "write") return { after: cut(input?.content, CONTENT_MOST) }
-  if (tool !== "edit") return {}
-  const edits = Array.isArray(input?.edits) ? input.edits : [input]
-  const added = edits.map((edit: any) => edit?.newText).filter((text: unknown) => typeof text === "string")
-  return { after: cut(added.join("\n"), CONTENT_MOST) }
+/** What a call says it wrote: whole lines, which the texts that it was given need not be. */
+function written(tool: string, input: any, details: any) {
+  if (tool === "write") return { after: whole(input?.content) }
+  const patch = details?.patch
+  if (tool !== "edit" || typeof patch !== "string") return {}
+  const added = patch.slice(patch.indexOf("\n@@")).split("\n").filter((line) => line.startsWith("+"))
+  return { after: whole(added.map((line) => line.slice(1)).join("\n")) }
 }
 
 /** The id in the name of a session file: `<time>_<id>.jsonl`. */
@@ -45,7 +54,7 @@ export default function (pi: any) {
     }
     try {
       spawnSync(SIGLUM, ["hook", "pi"], {
-        input: JSON.stringify(line), timeout: PATIENCE, stdio: ["pipe", "ignore", "ignore"],
+        input: JSON.stringify(line, wellFormed), timeout: PATIENCE, stdio: ["pipe", "ignore", "ignore"],
       })
     } catch {}
   }
@@ -80,15 +89,16 @@ export default function (pi: any) {
     const kind = KINDS[toolName] ?? "other"
     const edited = kind === "edit" ? paths(input) : undefined
     call(ctx, "tool_call", {
-      id: `call:${toolCallId}`, call: toolCallId, tool: toolName, kind, paths: edited, input: inputOf(input),
+      id: `call:${idOf(toolCallId)}`, call: idOf(toolCallId), tool: toolName, kind, paths: edited, input: inputOf(input),
     })
   })
-  on("tool_result", ({ toolName, toolCallId, input, content, isError }, ctx) => {
+  on("tool_result", ({ toolName, toolCallId, input, content, details, isError }, ctx) => {
     const kind = KINDS[toolName] ?? "other"
     const texts = (content ?? []).filter((part: any) => part.type === "text").map((part: any) => part.text)
+    const id = idOf(toolCallId)
     call(ctx, "tool_result", {
-      id: `result:${toolCallId}`, call: toolCallId, tool: toolName, kind, paths: kind === "edit" ? paths(input) : undefined,
-      outcome: isError ? "failed" : "ok", output: cut(texts.join("\n")), ...(isError ? {} : written(toolName, input)),
+      id: `result:${id}`, call: id, tool: toolName, kind, paths: kind === "edit" ? paths(input) : undefined,
+      outcome: isError ? "failed" : "ok", output: cut(texts.join("\n")), ...(isError ? {} : written(toolName, input, details)),
     })
   })
 }

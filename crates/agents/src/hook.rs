@@ -130,8 +130,8 @@ pub enum ReduceError {
     #[error("payload has an invalid session id")]
     BadSessionId(#[source] siglum_domain::grammar::GrammarError),
     /// It is a line that does not keep to the record protocol.
-    #[error(transparent)]
-    BadLine(#[from] crate::record::LineError),
+    #[error("{0}")]
+    BadLine(String),
 }
 
 impl ReduceError {

@@ -186,6 +186,8 @@ fn a_process_that_did_not_start_it_is_not_its_agent() {
     let ran = record(&repo, &session(), "--pid 4194304");
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("did not start this command"), "{ran:?}");
-    let ran = repo.siglum(&["record", "--agent", "No Agent"]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
+    for agent in ["No Agent", "claude-code", "pi"] {
+        let ran = repo.siglum(&["record", "--agent", agent]);
+        assert_eq!(ran.code, Some(2), "{agent}: {ran:?}");
+    }
 }

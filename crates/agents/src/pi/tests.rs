@@ -202,6 +202,16 @@ fn a_compaction_is_told_with_what_it_cost() {
     assert_eq!((*role, text.text()), (Role::Assistant, Some("")));
 }
 
+/// OpenAI's Responses API has calls with a second id, of hundreds of characters.
+#[test]
+fn a_call_has_the_id_that_the_extension_tells() {
+    let id = format!("call_1|fc_{}", "a/b+".repeat(100));
+    let line = r#"{"type":"message","id":"a1","timestamp":"2026-12-03T14:10:00.000Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"ID","name":"bash","arguments":{"command":"ls"}}]}}"#;
+    let content = own(&line.replace("ID", &id));
+    assert_eq!(kinds(&content), ["tool_started"]);
+    assert_eq!(content.seen[0].observation.event, event::tool("call_1"));
+}
+
 #[test]
 fn what_lines_say_is_readable() {
     let texts: Vec<String> = WRITE_COMMIT

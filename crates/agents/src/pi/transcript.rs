@@ -53,6 +53,11 @@ fn class(tool: &str) -> ToolClass {
     }
 }
 
+/// The id of a call, as our extension tells it: without what OpenAI's Responses API adds to it.
+fn call_id(id: &str) -> String {
+    word(id.split('|').next().unwrap_or_default())
+}
+
 impl Reader {
     /// Starts at the beginning of a session file.
     pub(super) fn new(stream: String, session: NativeId) -> Self {
@@ -175,7 +180,7 @@ impl Reader {
     }
 
     fn call(&mut self, at: Timestamp, part: Part<'_>, redactor: &Redactor) -> Option<Sighting> {
-        let id = word(&part.id.text()?);
+        let id = call_id(&part.id.text()?);
         let tool = part.name.text().map(|name| word(&name)).unwrap_or_default();
         let class = class(&tool);
         let arguments: Arguments<'_> = part.arguments.object();
@@ -221,7 +226,7 @@ impl Reader {
         message: Message<'_>,
         out: &mut ReadLine<'static>,
     ) {
-        let Some(id) = message.call.text().map(|id| word(&id)) else {
+        let Some(id) = message.call.text().map(|id| call_id(&id)) else {
             return;
         };
         let tool = message.tool.text().map(|name| word(&name));

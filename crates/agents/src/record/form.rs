@@ -134,7 +134,11 @@ const BEFORE: Field = optional(
     Kind::Content,
     "The content that the tool started from; null: there was no file",
 );
-const AFTER: Field = optional("after", Kind::Content, "The content that the tool wrote");
+const AFTER: Field = optional(
+    "after",
+    Kind::Content,
+    "The content that the tool wrote; without `before`: all lines that it added, each whole",
+);
 const KIND: Field = optional(
     "kind",
     Kind::OneOf(&["edit", "shell", "agent", "other"]),

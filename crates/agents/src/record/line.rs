@@ -6,6 +6,7 @@ use siglum_domain::{NativeId, Timestamp};
 
 use super::form::{COMMON, FORMS, Field, Form, LINE_MOST, VERSION};
 use crate::draft::word;
+use crate::hook::ReduceError;
 
 /// How much of a name that nobody knows is repeated, in characters.
 const SHOWN_MOST: usize = 60;
@@ -36,6 +37,12 @@ pub enum LineError {
         /// What it must be.
         rule: String,
     },
+}
+
+impl From<LineError> for ReduceError {
+    fn from(error: LineError) -> Self {
+        Self::BadLine(error.to_string())
+    }
 }
 
 /// A line that keeps to the protocol.

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, Read as _};
 use serde::Serialize;
 use siglum_agents::{LINE_MOST, LineError, RecordLine};
 use siglum_domain::AgentName;
-use siglum_domain::process::is_short_lived;
+use siglum_domain::process::{Ancestor, is_short_lived};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -52,6 +52,12 @@ pub struct Json {
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let agent = AgentName::new(args.agent.as_str())
         .map_err(|error| CommandError::usage(format!("--agent: {}", error.rule)))?;
+    // Its sessions are its hooks' alone: under its name, lines could add to them, bind them to another process or end them.
+    if let Some(own) = siglum_agents::find(agent.as_str()) {
+        let refused =
+            CommandError::usage(format!("--agent: {} is recorded by its hooks", own.title));
+        return Err(refused.hint("Run `siglum init` to install them."));
+    }
     let mut recorder = Recorder::new(agent, process_of(args)?);
     let directory = cx.dir.to_string_lossy();
     let (mut number, mut stored) = (0, 0);
@@ -90,22 +96,27 @@ fn next_line() -> io::Result<Option<Vec<u8>>> {
 }
 
 /// The process that runs the agent: the one that is named, else the one that started this command, unless that is a shell.
-/// Above a shell is whatever it was started from, which may run other things, too.
+/// Above a shell is whatever it was started from, which may run other things, too. What runs other things is no evidence for
+/// what one agent did.
 fn process_of(args: &Args) -> Result<AgentProcess, CommandError> {
     let chain = platform::chain();
-    let above = chain.ancestors.get(1..).unwrap_or_default();
     let Some(pid) = args.pid else {
-        let parent = above.first().filter(|a| !is_short_lived(a.program()));
+        let is_own = |a: &&Ancestor| !is_short_lived(a.program()) && !chain.serves_others(1);
+        let parent = chain.ancestors.get(1).filter(is_own);
         return Ok(parent.map_or(AgentProcess::Nobody, |a| {
             AgentProcess::Named(a.identity.pid)
         }));
     };
-    if above.iter().all(|a| a.identity.pid != pid) {
-        return Err(CommandError::usage(format!(
+    let mut ancestors = chain.ancestors.iter();
+    match ancestors.position(|a| a.identity.pid == pid) {
+        None | Some(0) => Err(CommandError::usage(format!(
             "--pid: process {pid} did not start this command"
-        )));
+        ))),
+        Some(depth) if chain.serves_others(depth) => Err(CommandError::usage(format!(
+            "--pid: process {pid} runs other things, too, and is not the agent alone"
+        ))),
+        Some(_) => Ok(AgentProcess::Named(pid)),
     }
-    Ok(AgentProcess::Named(pid))
 }
 
 fn refused(number: u64, error: &LineError) -> CommandError {

@@ -18,9 +18,15 @@ use crate::clock;
 /// What attached a link that a line names.
 const LINK_SOURCE: &str = "record";
 
+/// After so many lines the ledger is closed for a moment. Its log grows with each, and is only measured, and brought in by
+/// the worker, where it is opened again.
+const LINES_MOST: u32 = 256;
+
 /// Stores lines of one agent.
 pub struct Recorder {
     delivery: Delivery,
+    /// How many lines were stored since the ledger was closed.
+    lines: u32,
     agent: AgentName,
     process: AgentProcess,
 }
@@ -39,6 +45,7 @@ impl Recorder {
     pub fn new(agent: AgentName, process: AgentProcess) -> Self {
         Self {
             delivery: Delivery::new("record"),
+            lines: 0,
             agent,
             process,
         }
@@ -94,8 +101,10 @@ impl Recorder {
                 .deliver(&intake, repo.as_ref())
                 .map_err(StoreError::Lost)?;
         }
-        if turn_is_over {
+        self.lines += 1;
+        if turn_is_over || self.lines >= LINES_MOST {
             // Nobody knows how long the next turn takes to come.
+            self.lines = 0;
             delivery.pause();
         }
         Ok(())
