@@ -78,6 +78,8 @@ ARGUMENTS = {"command": ["command", "cmd"], "path": ["file_path", "filePath", "p
 # The kind of sub-agent that does anything, where it has another name than in the scenarios.
 KINDS = {"spawn_agent": "default", "invoke_agent": "generalist"}
 OTHER_KINDS = ["general-purpose", "general"]
+# Where the schema of the tool names none: OpenCode tells them in its description.
+UNNAMED_KINDS = {"task": "general"}
 
 
 def example(schema):
@@ -160,6 +162,8 @@ def arguments(call, tool, schema):
             value = kind_of(value, tool, schema)
         if name:
             given[name] = value
+    if "edits" in known and "old" in call:                    # Pi: several changes in one call
+        given["edits"] = [{"oldText": call["old"], "newText": call["new"]}]
     given.update(call.get("args") or {})
     for key in schema.get("required") or []:
         given.setdefault(key, example(known.get(key)))
@@ -171,7 +175,7 @@ def kind_of(wanted, tool, schema):
     if tool in KINDS:
         return KINDS[tool]
     told = json.dumps(schema)
-    return next((kind for kind in [wanted, *OTHER_KINDS] if f'"{kind}"' in told), wanted)
+    return next((kind for kind in [wanted, *OTHER_KINDS] if f'"{kind}"' in told), UNNAMED_KINDS.get(tool, wanted))
 
 
 def load_scenario(name):

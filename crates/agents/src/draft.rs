@@ -67,8 +67,19 @@ impl<'a> Draft<'a> {
             .text()
             .filter(|id| !id.trim().is_empty())
             .ok_or(ReduceError::NoSession)?;
+        let native = NativeId::new(native).map_err(ReduceError::BadSessionId)?;
+        let event = event.text().unwrap_or_default();
+        Ok(Self::for_session(call, native, event))
+    }
+
+    /// A draft for a session of this name.
+    pub(crate) fn for_session(
+        call: &'a HookCall<'a>,
+        native: NativeId,
+        event: Cow<'a, str>,
+    ) -> Self {
         let out = Reduced {
-            native: NativeId::new(native).map_err(ReduceError::BadSessionId)?,
+            native,
             parent: None,
             cwd: None,
             transcript: None,
@@ -79,13 +90,13 @@ impl<'a> Draft<'a> {
             head: None,
             boundary: Boundary::Within,
         };
-        Ok(Self {
+        Self {
             call,
-            event: event.text().unwrap_or_default(),
+            event,
             turn: None,
             subagent: None,
             out,
-        })
+        }
     }
 
     /// An id of the agent's, which follows the grammar of ids or is dropped.

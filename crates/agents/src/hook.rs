@@ -129,6 +129,9 @@ pub enum ReduceError {
     /// It names a session in a way that no session is named.
     #[error("payload has an invalid session id")]
     BadSessionId(#[source] siglum_domain::grammar::GrammarError),
+    /// It is a line that does not keep to the record protocol.
+    #[error("{0}")]
+    BadLine(String),
 }
 
 impl ReduceError {
@@ -139,6 +142,7 @@ impl ReduceError {
             Self::NotJson { .. } => "not_json",
             Self::NoSession => "no_session",
             Self::BadSessionId(_) => "bad_session_id",
+            Self::BadLine(_) => "bad_line",
         }
     }
 }

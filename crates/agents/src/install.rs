@@ -71,6 +71,9 @@ pub enum InstallError {
         place: String,
         expected: &'static str,
     },
+    /// A file that is not ours stands where our plug-in belongs.
+    #[error("it is not Siglum's plug-in, and stays as it is")]
+    Foreign,
     /// The path of the shim cannot be written into settings.
     #[error("shim path is empty or contains a control character")]
     Shim,

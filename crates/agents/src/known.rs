@@ -80,6 +80,27 @@ pub(crate) const GEMINI: KnownAgent = agent(
     &["GEMINI_CLI"],
 );
 
+/// OpenCode, which is recorded, too. The variable that names its session is set by our plug-in.
+pub(crate) const OPENCODE: KnownAgent = agent(
+    "opencode",
+    &["opencode"],
+    &["opencode-ai"],
+    Some("SIGLUM_OPENCODE_SESSION_ID"),
+    &["OPENCODE", "OPENCODE_PID"],
+);
+
+/// Pi, which is recorded, too.
+pub(crate) const PI: KnownAgent = agent(
+    "pi",
+    &["pi"],
+    &[
+        "@earendil-works/pi-coding-agent",
+        "@mariozechner/pi-coding-agent",
+    ],
+    Some("PI_SESSION_ID"),
+    &["PI_CODING_AGENT", "PI_SESSION_FILE"],
+);
+
 /// All agents that can be recognised.
 pub static KNOWN_AGENTS: &[KnownAgent] = &[
     CLAUDE_CODE,
@@ -99,23 +120,8 @@ pub static KNOWN_AGENTS: &[KnownAgent] = &[
         Some("COPILOT_AGENT_SESSION_ID"),
         &["COPILOT_CLI"],
     ),
-    agent(
-        "opencode",
-        &["opencode"],
-        &["opencode-ai"],
-        None,
-        &["OPENCODE", "OPENCODE_PID"],
-    ),
-    agent(
-        "pi",
-        &["pi"],
-        &[
-            "@earendil-works/pi-coding-agent",
-            "@mariozechner/pi-coding-agent",
-        ],
-        Some("PI_SESSION_ID"),
-        &["PI_CODING_AGENT", "PI_SESSION_FILE"],
-    ),
+    OPENCODE,
+    PI,
     agent(
         "openclaw",
         &["openclaw", "openclaw-agent"],

@@ -19,7 +19,11 @@ mod json;
 mod known;
 mod listing;
 mod mentions;
+mod opencode;
 mod paths;
+mod pi;
+mod plugin_file;
+mod record;
 #[cfg(test)]
 mod recorded;
 mod regular;
@@ -36,6 +40,7 @@ pub use hook::{
 };
 pub use install::{InstallError, InstallState, SettingsError, SettingsFile, SettingsTexts};
 pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise};
+pub use record::{LINE_MOST, LineError, RecordLine, record_schema};
 pub use regular::open_regular;
 pub use runs::{Blank, Choosing, HeadlessSpec, Mode, ReportedUsage, RunSpec, run_spec, runnable};
 pub use spec::AgentSpec;

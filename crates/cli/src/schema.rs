@@ -117,6 +117,7 @@ const SCHEMAS: &[Row] = &[
         schema_for::<projection::skip::Json>,
     ),
     (rebuild::SCHEMA, schema_for::<rebuild::Json>),
+    (record::SCHEMA, schema_for::<record::Json>),
     (uninstall::SCHEMA, schema_for::<uninstall::Json>),
     (restore::SCHEMA, schema_for::<restore::Json>),
     (resume::SCHEMA, schema_for::<resume::Json>),
@@ -232,6 +233,20 @@ fn committed_schemas_are_those_of_the_answers() {
         stale.is_empty(),
         "schemas/ differs from the answers in {stale:?}: a field that was added is fine, a field \
          that changed or went needs the next number; then run \
+         `SIGLUM_UPDATE_SCHEMAS=1 cargo test -p siglum schema` and commit what it writes"
+    );
+}
+
+#[test]
+fn the_committed_schema_of_recorded_lines_is_that_of_their_reader() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/record.schema.json");
+    let text = siglum_agents::record_schema();
+    if env::text("SIGLUM_UPDATE_SCHEMAS").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&path).unwrap() == text,
+        "docs/record.schema.json differs from the protocol: run \
          `SIGLUM_UPDATE_SCHEMAS=1 cargo test -p siglum schema` and commit what it writes"
     );
 }

@@ -334,6 +334,27 @@ impl Chain {
         }
     }
 
+    /// Whether the ancestor of this depth runs things for others than one agent: it adopts orphans, lets somebody in, has
+    /// terminals, or is a shell in which somebody types. What is below such a process was not all asked for by one.
+    #[must_use]
+    pub fn serves_others(&self, depth: usize) -> bool {
+        let Some(ancestor) = self.ancestors.get(depth) else {
+            return false;
+        };
+        let names = [ancestor.program(), ancestor.name.as_str()];
+        let is_in = |list: &[&str]| names.iter().any(|name| list.contains(name));
+        // A shell with job control gives what it starts a group of its own.
+        let below = depth.checked_sub(1).map(|at| &self.ancestors[at]);
+        let is_typed_in = is_shell(ancestor.program())
+            && ancestor.terminal.is_some()
+            && below.is_some_and(|below| below.group != ancestor.group);
+        is_typed_in
+            || is_in(ADOPTERS)
+            || is_in(SYSTEM_INITS)
+            || is_in(LOGIN_PROGRAMS)
+            || is_in(MULTIPLEXERS)
+    }
+
     /// The `git` process that runs a hook: the outermost of the first run of `git` processes, since
     /// an alias is a git below a git.
     #[must_use]
@@ -454,6 +475,17 @@ pub(crate) mod tests {
             at_terminal(c, 50).typed_in().is_none(),
             "a script's shell has no job control"
         );
+    }
+
+    #[test]
+    fn what_serves_others_is_no_agents_own_process() {
+        let mut c = chain(&["siglum", "bash", "agent", "bash", "tmux", "sshd", "systemd"]);
+        c.ancestors[0].group = c.ancestors[1].group;
+        let serving =
+            |c: &Chain| -> Vec<usize> { (0..9).filter(|n| c.serves_others(*n)).collect() };
+        assert_eq!(serving(&c), [4, 5, 6]);
+        let c = at_terminal(c, 1);
+        assert_eq!(serving(&c), [3, 4, 5, 6], "the shell with job control");
     }
 
     #[test]

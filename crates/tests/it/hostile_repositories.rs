@@ -104,6 +104,7 @@ const COMMANDS: &[&[&str]] = &[
     &["heartbeat", "list"],
     &["config", "list"],
     &["import", "--all", "--dry-run"],
+    &["record", "--agent", "tester"],
     &["init", "--dry-run"],
     &["init", "--dry-run", "--same-as", "."],
     &["doctor"],

@@ -264,6 +264,7 @@ const COMMANDS: &[&[&str]] = &[
     &["check", "HEAD"],
     &["import", "--dry-run"],
     &["import"],
+    &["record", "--agent", HOSTILE],
     &["forget", "one", "--dry-run"],
     &["forget", "--pattern", "drow", "--dry-run"],
     &["doctor"],

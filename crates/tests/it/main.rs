@@ -60,6 +60,7 @@ mod reading;
 mod real_agents;
 mod real_blobs;
 mod real_sinks;
+mod recording;
 mod removing;
 mod resuming;
 mod rewritten_commits;

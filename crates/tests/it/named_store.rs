@@ -20,6 +20,7 @@ const ON_THE_OWN_LEDGER: &[&str] = &[
     "sync",
     "adopt HEAD 1234567",
     "import --all",
+    "record --agent tester",
     "backup copy",
     "restore copy --yes",
 ];

@@ -439,6 +439,8 @@ fn answers_at_80_and_at_160_columns() {
     Claude Code   hooks installed in ~/.claude/settings.json
     Codex         hooks installed in ~/.codex/hooks.json
     Gemini CLI    hooks installed in ~/.gemini/settings.json
+    OpenCode      hooks installed in ~/.config/opencode/plugins/siglum.js
+    Pi            hooks installed in ~/.pi/agent/extensions/siglum.ts
 
     SESSION   AGENT        STATE    LAST  WHERE  TITLE
     01234567  claude-code  waiting  now   here   Please do the work.
@@ -453,6 +455,8 @@ fn answers_at_80_and_at_160_columns() {
     Claude Code   hooks installed in ~/.claude/settings.json
     Codex         hooks installed in ~/.codex/hooks.json
     Gemini CLI    hooks installed in ~/.gemini/settings.json
+    OpenCode      hooks installed in ~/.config/opencode/plugins/siglum.js
+    Pi            hooks installed in ~/.pi/agent/extensions/siglum.ts
 
     SESSION   AGENT        STATE    LAST  WHERE  TITLE
     01234567  claude-code  waiting  now   here   Please do the work.

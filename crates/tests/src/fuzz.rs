@@ -5,7 +5,9 @@
 
 use std::path::Path;
 
-use siglum_agents::{AgentSpec, HookCall, InstallState, SettingsFile, Sighting, TranscriptReader};
+use siglum_agents::{
+    AgentSpec, HookCall, InstallState, RecordLine, SettingsFile, Sighting, TranscriptReader,
+};
 use siglum_domain::intake::Intake;
 use siglum_domain::observation::{Body, Fact, Observation};
 use siglum_domain::redact::Redactor;
@@ -41,6 +43,7 @@ pub fn targets() -> Vec<Target> {
             Box::new(|data| settings(agent, data)),
         ));
     }
+    all.push(("record_line".to_owned(), Box::new(record_lines)));
     all.push(("redact".to_owned(), Box::new(redact)));
     all.push(("message".to_owned(), Box::new(message)));
     all.push(("intake".to_owned(), Box::new(intake)));
@@ -84,6 +87,37 @@ fn payload(agent: &AgentSpec, data: &[u8]) {
     }
     for edit in &reduced.edits {
         assert!(!edit.path.to_string_lossy().contains('\0'));
+    }
+}
+
+/// A line of the record protocol is refused for a reason that can be shown, or gives the same observations each time,
+/// without secrets, in a form that can be stored.
+fn record_lines(data: &[u8]) {
+    for text in data.split(|byte| *byte == b'\n') {
+        let line = match RecordLine::parse(text) {
+            Ok(line) => line,
+            Err(error) => {
+                let reason = error.to_string();
+                assert!(reason.len() <= KEY_MOST && !reason.contains(char::is_control));
+                continue;
+            }
+        };
+        let call = HookCall {
+            payload: &[],
+            redactor: Redactor::shared(),
+            digest_key: &[7; 32],
+            now: Timestamp::from_seconds(1_700_000_000),
+            delivery: "1-1",
+            agent_dir: Path::new(AGENT_DIR),
+            worktree: Some(Path::new(WORKTREE)),
+        };
+        let reduced = line.reduce(&call);
+        assert_eq!(line.reduce(&call), reduced);
+        reduced.observations.iter().for_each(observation);
+        assert!(!reduced.observations.is_empty());
+        if !line.is_live() {
+            assert!(reduced.edits.is_empty() && reduced.head.is_none());
+        }
     }
 }
 

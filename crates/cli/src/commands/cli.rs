@@ -98,6 +98,7 @@ enum Command {
     Rebuild(commands::rebuild::Args),
     Adopt(commands::adopt::Args),
     Import(commands::import::Args),
+    Record(commands::record::Args),
     Forget(commands::forget::Args),
     Doctor(commands::doctor::Args),
     Verify(commands::verify::Args),
@@ -135,6 +136,7 @@ const RESUMES: &str = "A session is resumed on the machine where it ran.";
 const STATUS: &str = "Run `siglum doctor` to check the store.";
 const SYNC: &str =
     "A machine sends its sessions to the gateway of a store: run `siglum sync` there.";
+const TURNS: &str = "The gateway of a store takes turns over its HTTP API.";
 const BACKUPS: &str = "Use the backups of the database, such as `pg_dump`.";
 #[cfg(feature = "gateway")]
 const MCP: &str = "Programs ask about a store over the HTTP API of its gateway.";
@@ -189,6 +191,7 @@ impl Command {
             Self::Mcp(_) => WorksOn::OwnLedger("mcp", MCP),
             Self::Sync(_) => WorksOn::OwnLedger("sync", SYNC),
             Self::Import(_) => WorksOn::OwnLedger("import", SYNC),
+            Self::Record(_) => WorksOn::OwnLedger("record", TURNS),
             Self::Backup(_) => WorksOn::OwnLedger("backup", BACKUPS),
             Self::Restore(_) => WorksOn::OwnLedger("restore", BACKUPS),
             // The demo has a ledger of its own, in an environment without the variable.
@@ -376,6 +379,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Rebuild(args) => commands::rebuild::run(&args, cx),
         Command::Adopt(args) => commands::adopt::run(&args, cx),
         Command::Import(args) => commands::import::run(&args, cx),
+        Command::Record(args) => commands::record::run(&args, cx),
         Command::Forget(args) => commands::forget::run(&args, cx),
         Command::Doctor(args) => commands::doctor::run(&args, cx),
         Command::Verify(args) => commands::verify::run(&args, cx),

@@ -64,7 +64,7 @@ const GROUPS: &[Group] = &[
     Group {
         title: "Launch and link",
         first: &["run", "resume", "link"],
-        others: &["adopt", "heartbeat", "pipeline", "mcp"],
+        others: &["record", "adopt", "heartbeat", "pipeline", "mcp"],
     },
     Group {
         title: "Work as a team",

@@ -29,6 +29,7 @@ pub mod otel;
 pub mod pipeline;
 pub mod projection;
 pub mod rebuild;
+pub mod record;
 pub mod restore;
 pub mod resume;
 pub mod run;

@@ -60,7 +60,7 @@ pub fn run(agent: &str) {
 
 /// How much of what a payload tells is kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kept {
+pub(super) enum Kept {
     All,
     /// Only the content of the files that it edits: the agent works where nothing is recorded.
     Edits,
@@ -145,23 +145,12 @@ fn record(
     let digest_key = delivery
         .ledger()
         .map_or_else(|_| clock::secret(), |ledger| ledger.key());
-    let mut reduced = match reduce(delivery, spec, payload, repo, (&own, &digest_key)) {
+    let reduced = match reduce(delivery, spec, payload, repo, (&own, &digest_key)) {
         Ok(reduced) => reduced,
         Err(error) => return delivery.decline(error.reason(), &error.to_string(), repo),
     };
     for declined in reduced.declines.iter().filter(|_| kept == Kept::All) {
         delivery.decline(declined.reason, &declined.detail, repo);
-    }
-    if reduced.observations.is_empty() {
-        return;
-    }
-    for edit in std::mem::take(&mut reduced.edits) {
-        see_file(delivery, spec, &mut reduced, repo, &edit);
-    }
-    match (kept, repo) {
-        (Kept::All, Some(repo)) => see_head(delivery, spec, &mut reduced, repo),
-        (Kept::All, None) => {}
-        (Kept::Edits, _) => keep_edits(&mut reduced),
     }
     if reduced.observations.is_empty() {
         return;
@@ -172,6 +161,48 @@ fn record(
         && delivery.has_no_record_of(&agent, &reduced.native, repo)
     {
         return;
+    }
+    let named = spec.pid_variable.and_then(env::text);
+    let process = match named.and_then(|pid| pid.parse().ok()) {
+        Some(pid) => AgentProcess::Named(pid),
+        None => AgentProcess::Nearest,
+    };
+    if let Some(matter) = complete(delivery, agent, process, reduced, (repo, kept)) {
+        let key = format!("{}:{own}", spec.name);
+        delivery.send(key, Matter::Agent(matter), repo);
+    }
+}
+
+/// Which process above this one runs the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentProcess {
+    /// The first that is no shell, package runner or program of ours.
+    Nearest,
+    /// The one with this id.
+    Named(u32),
+    /// None: no process is evidence for what is said.
+    Nobody,
+}
+
+/// Adds what only this process can see: the content of files, HEAD, the processes above. Nothing where nothing is left to
+/// be written down.
+pub(super) fn complete(
+    delivery: &mut Delivery,
+    agent: AgentName,
+    process: AgentProcess,
+    mut reduced: Reduced,
+    (repo, kept): (Option<&Repo>, Kept),
+) -> Option<AgentMatter> {
+    for edit in std::mem::take(&mut reduced.edits) {
+        see_file(delivery, &agent, &mut reduced, repo, &edit);
+    }
+    match (kept, repo) {
+        (Kept::All, Some(repo)) => see_head(delivery, &agent, &mut reduced, repo),
+        (Kept::All, None) => {}
+        (Kept::Edits, _) => keep_edits(&mut reduced),
+    }
+    if reduced.observations.is_empty() {
+        return None;
     }
     let turn_is_over = matches!(reduced.boundary, Boundary::TurnEnd | Boundary::SessionEnd);
     if turn_is_over || reduced.observations.iter().any(shows_a_pull_request) {
@@ -186,19 +217,19 @@ fn record(
     if let Some(repo) = repo.filter(|_| begins) {
         takeover::record(delivery, repo);
     }
-    let look = begins || !delivery.knows(&agent, &reduced.native);
+    let look =
+        process != AgentProcess::Nobody && (begins || !delivery.knows(&agent, &reduced.native));
     let chain = if look {
         platform::chain()
     } else {
         Chain::default()
     };
     let reads_variables = look && kept == Kept::All && reduced.boundary != Boundary::SessionEnd;
-    let mut matter = matter(spec, agent, reduced, &chain, repo);
+    let mut matter = matter(agent, process, reduced, &chain, repo);
     if reads_variables {
         read_links(&mut matter);
     }
-    let key = format!("{}:{own}", spec.name);
-    delivery.send(key, Matter::Agent(matter), repo);
+    Some(matter)
 }
 
 /// Leaves out all but the content of edited files, and where the agent works.
@@ -227,16 +258,16 @@ fn shows_a_pull_request(observation: &Observation) -> bool {
 }
 
 fn matter(
-    spec: &AgentSpec,
     agent: AgentName,
+    process: AgentProcess,
     reduced: Reduced,
     chain: &Chain,
     repo: Option<&Repo>,
 ) -> AgentMatter {
-    let named = spec
-        .pid_variable
-        .and_then(env::text)
-        .and_then(|pid| pid.parse().ok());
+    let named = match process {
+        AgentProcess::Named(pid) => Some(pid),
+        AgentProcess::Nearest | AgentProcess::Nobody => None,
+    };
     let process = chain.agent_process(named).map(|a| a.identity.clone());
     let above = match chain
         .ancestors
@@ -301,7 +332,7 @@ fn traced(observations: &[Observation]) -> Option<Observation> {
 }
 
 /// Notes where HEAD stands before or after a tool that runs commands, and how it came there.
-fn see_head(delivery: &mut Delivery, spec: &AgentSpec, reduced: &mut Reduced, repo: &Repo) {
+fn see_head(delivery: &mut Delivery, agent: &AgentName, reduced: &mut Reduced, repo: &Repo) {
     let Some((event, side)) = reduced.head.take() else {
         return;
     };
@@ -315,7 +346,7 @@ fn see_head(delivery: &mut Delivery, spec: &AgentSpec, reduced: &mut Reduced, re
     if side == Side::After {
         arrival = commit.as_ref().and_then(|commit| repo.arrival(commit));
         moves = repo.steps();
-        let from = log_before(delivery, spec, reduced, &event).unwrap_or(0);
+        let from = log_before(delivery, agent, reduced, &event).unwrap_or(0);
         moves.retain(|step| step.position >= from);
     }
     let fact = Fact::HeadSeen {
@@ -337,14 +368,13 @@ fn see_head(delivery: &mut Delivery, spec: &AgentSpec, reduced: &mut Reduced, re
 /// How long git's list of the moves of HEAD was before a call, where the ledger knows it.
 fn log_before(
     delivery: &mut Delivery,
-    spec: &AgentSpec,
+    agent: &AgentName,
     reduced: &Reduced,
     event: &str,
 ) -> Option<u64> {
-    let agent = AgentName::new(spec.name).ok()?;
     let key = side_key("head", event, Side::Before);
     let seen = read(delivery.ledger().ok()?, |tx| {
-        match tx.session_by_alias(&agent, &reduced.native)? {
+        match tx.session_by_alias(agent, &reduced.native)? {
             Some(session) => tx.entry(session, Source::Hook, &key),
             None => Ok(None),
         }

@@ -89,6 +89,14 @@ impl Delivery {
         self.worker_wanted = true;
     }
 
+    /// Closes the ledger, and has the worker do what it was wanted for.
+    pub fn pause(&mut self) {
+        self.ledger = None;
+        if std::mem::take(&mut self.worker_wanted) {
+            self.home.start_worker();
+        }
+    }
+
     /// Delivers, or makes it wait. Returns what it led to, if it reached the ledger.
     pub fn send(&mut self, key: String, matter: Matter, repo: Option<&Repo>) -> Option<Delivered> {
         let intake = Intake {
@@ -175,9 +183,6 @@ pub fn log(home: &Home, now: Timestamp, line: &str) {
 
 impl Drop for Delivery {
     fn drop(&mut self) {
-        self.ledger = None;
-        if self.worker_wanted {
-            self.home.start_worker();
-        }
+        self.pause();
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use siglum_agents::{AgentSpec, EditHint, Reduced, WriteHint};
+use siglum_agents::{EditHint, Reduced, WriteHint};
 use siglum_domain::AgentName;
 use siglum_domain::observation::{CallWrite, DiskState, Fact, FileVersion, Side, Source};
 use siglum_domain::provenance::start_among_others;
@@ -21,7 +21,7 @@ const FILE_MOST: u64 = 8 << 20;
 /// Keeps the content of a file that a tool call changes, and notes it.
 pub(super) fn see_file(
     delivery: &mut Delivery,
-    spec: &AgentSpec,
+    agent: &AgentName,
     reduced: &mut Reduced,
     session_repo: Option<&Repo>,
     edit: &EditHint,
@@ -55,7 +55,7 @@ pub(super) fn see_file(
     };
     let place = other.as_ref().map(|repo| repo.place.clone());
     let keyed = keyed_path(&path, place.as_ref());
-    let before = version_before(delivery, spec, reduced, edit, &keyed);
+    let before = version_before(delivery, agent, reduced, edit, &keyed);
     let mut shelf = Shelf::new(delivery, repo);
     shelf.base = match before.clone().flatten().and_then(|v| address(&v)) {
         Some(base) => Some(base),
@@ -128,7 +128,7 @@ pub(super) fn checkout_of(file: &Path) -> Option<Repo> {
 /// The version that was seen before the call; nothing if none was seen.
 fn version_before(
     delivery: &mut Delivery,
-    spec: &AgentSpec,
+    agent: &AgentName,
     reduced: &Reduced,
     edit: &EditHint,
     path: &str,
@@ -136,10 +136,9 @@ fn version_before(
     if edit.side == Side::Before {
         return None;
     }
-    let agent = AgentName::new(spec.name).ok()?;
     let key = file_key(&edit.event, path, Side::Before);
     let known = read(delivery.ledger().ok()?, |tx| {
-        match tx.session_by_alias(&agent, &reduced.native)? {
+        match tx.session_by_alias(agent, &reduced.native)? {
             Some(session) => tx.entry(session, Source::Hook, &key),
             None => Ok(None),
         }

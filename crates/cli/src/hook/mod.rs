@@ -15,6 +15,7 @@ mod message;
 mod message_lock;
 mod message_rules;
 mod rebase;
+pub mod recorder;
 mod scene;
 mod takeover;
 
@@ -24,6 +25,7 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, io, thread};
 
+pub use agent::AgentProcess;
 use delivery::Delivery;
 use siglum_gitstore::hooks::{AMENDS, COMMITS};
 use siglum_gitstore::{BEGUN, is_mark};

@@ -11,8 +11,8 @@ use crate::identity::links::{self, LinksError};
 use crate::identity::statements;
 
 /// Attaches what variables in the environment of a session's agent name, once: at its start, and at a turn's where it has
-/// none of them yet. What was detached stays so. A launcher has read the same variables and may have been told otherwise:
-/// nothing is attached that contradicts it.
+/// none of them yet; and what the agent itself names, whenever it does. What was detached stays so. A launcher has read the
+/// same variables and may have been told otherwise: nothing is attached that contradicts it.
 pub(crate) fn inherit(
     tx: &mut dyn Transaction,
     ids: &dyn IdSource,
@@ -33,7 +33,9 @@ pub(crate) fn inherit(
     let own = tx.statements_of_session(session)?;
     let starting = |o: &Observation| matches!(o.fact, Fact::SessionStarted { .. });
     let starts = matter.observations.iter().any(starting);
-    if !starts && own.iter().any(|r| r.source.starts_with(BY_VARIABLE)) {
+    let by_variable = |source: &str| source.starts_with(BY_VARIABLE);
+    let are_inherited = matter.links.iter().all(|l| by_variable(&l.source));
+    if are_inherited && !starts && own.iter().any(|r| by_variable(&r.source)) {
         return Ok(());
     }
     let mut launcher: Vec<Link> = Vec::new();

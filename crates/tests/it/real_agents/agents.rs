@@ -203,13 +203,23 @@ impl Agent {
             }
             OpenCode => {
                 command.args(["run", "--format", "json"]);
-                resumed(&mut command, start, "--session");
+                match start {
+                    Start::Fork(id) => {
+                        command.args(["--session", id, "--fork"]);
+                    }
+                    other => resumed(&mut command, other, "--session"),
+                }
                 command.arg(prompt);
             }
             Pi => {
                 command.arg(self.program());
                 command.args(["-p", "--mode", "json", "--model", "lab/fake-model"]);
-                resumed(&mut command, start, "--session");
+                match start {
+                    Start::Fork(id) => {
+                        command.args(["--fork", id]);
+                    }
+                    other => resumed(&mut command, other, "--session"),
+                }
                 command.arg(prompt);
             }
         }

@@ -36,6 +36,8 @@ mod continued;
 mod gateway;
 mod gemini;
 mod launched;
+mod opencode;
+mod pi;
 mod runs;
 mod several;
 mod telemetry;
