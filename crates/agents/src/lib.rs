@@ -19,7 +19,9 @@ mod json;
 mod known;
 mod listing;
 mod mentions;
+mod open_calls;
 mod paths;
+mod qwen;
 #[cfg(test)]
 mod recorded;
 mod regular;

@@ -140,6 +140,7 @@ fn pipes_in_the_place_of_files_hold_up_no_command() {
         |repo| repo.world.home().join(".codex/config.toml"),
         |repo| repo.world.home().join(".codex/hooks.json"),
         |repo| repo.world.home().join(".gemini/settings.json"),
+        |repo| repo.world.home().join(".qwen/settings.json"),
         |repo| repo.dir.join(".claude/settings.json"),
         |repo| repo.dir.join(".siglum.toml"),
         a_version,

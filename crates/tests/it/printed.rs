@@ -421,6 +421,7 @@ fn answers_at_80_and_at_160_columns() {
     Claude Code   hooks installed in ~/.claude/settings.json
     Codex         hooks installed in ~/.codex/hooks.json
     Gemini CLI    hooks installed in ~/.gemini/settings.json
+    Qwen Code     hooks installed in ~/.qwen/settings.json
 
     SESSION   AGENT        STATE    LAST  WHERE  TITLE
     01234567  claude-code  waiting  now   here   Please do the work.
@@ -435,6 +436,7 @@ fn answers_at_80_and_at_160_columns() {
     Claude Code   hooks installed in ~/.claude/settings.json
     Codex         hooks installed in ~/.codex/hooks.json
     Gemini CLI    hooks installed in ~/.gemini/settings.json
+    Qwen Code     hooks installed in ~/.qwen/settings.json
 
     SESSION   AGENT        STATE    LAST  WHERE  TITLE
     01234567  claude-code  waiting  now   here   Please do the work.

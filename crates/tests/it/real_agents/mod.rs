@@ -35,6 +35,7 @@ mod continued;
 mod gateway;
 mod gemini;
 mod launched;
+mod qwen;
 mod runs;
 mod several;
 mod telemetry;
