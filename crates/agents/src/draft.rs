@@ -165,6 +165,20 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Adds an event that there is no other word for, by the agent's name for it. What it says is not looked at; a name of
+    /// another form than agents give is no event.
+    pub(crate) fn push_other(&mut self) {
+        let name = &*self.event;
+        let is_name =
+            (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric());
+        if !is_name || self.call.redactor.redact_cow(name) != name {
+            return;
+        }
+        let name = name.to_owned();
+        let key = self.delivery_key();
+        self.push(key.clone(), key, Fact::Other { name });
+    }
+
     /// The key of an event that has no name of its own.
     pub(crate) fn delivery_key(&self) -> String {
         format!("hook:{}:{}", self.call.delivery, word(&self.event))

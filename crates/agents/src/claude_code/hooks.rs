@@ -1,4 +1,6 @@
 //! Our hooks in `~/.claude/settings.json`.
+//!
+//! Never hooked: a hook of `WorktreeCreate` makes the worktree in the agent's place.
 
 use jsonc_parser::ast::Value;
 
@@ -26,6 +28,8 @@ pub(crate) const HOOKS: CommandHooks = CommandHooks {
         Hooked::plain("SubagentStop"),
         Hooked::plain("PreCompact"),
         Hooked::plain("PostCompact"),
+        Hooked::plain("StopFailure"),
+        Hooked::plain("CwdChanged"),
     ],
     timeout: 10,
 };

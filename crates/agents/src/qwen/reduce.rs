@@ -12,6 +12,21 @@ use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced, WriteHin
 
 /// Most background tasks that are kept.
 const TASK_LIMIT: usize = 64;
+/// Events that are known and say nothing that other events, or the transcript, do not.
+const SILENT: &[&str] = &[
+    "InstructionsLoaded",
+    "MessageDisplay",
+    "Notification",
+    "PermissionDenied",
+    "PermissionRequest",
+    "PostCompact",
+    "PostToolBatch",
+    "PreCompact",
+    "SessionDelete",
+    "TodoCompleted",
+    "TodoCreated",
+    "UserPromptExpansion",
+];
 /// Openings of prompts that the agent writes itself.
 const SYNTHETIC: &[&str] = &["<task-notification>", "<system-reminder>"];
 
@@ -47,7 +62,8 @@ impl Reduction<'_> {
             "Stop" | "StopFailure" => self.stop(),
             "SubagentStart" => self.subagent_start(),
             "SubagentStop" => self.subagent_stop(),
-            _ => {}
+            name if SILENT.contains(&name) => {}
+            _ => self.draft.push_other(),
         }
     }
 

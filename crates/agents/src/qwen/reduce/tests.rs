@@ -172,12 +172,18 @@ fn what_the_agent_asks_itself_is_synthetic() {
 }
 
 #[test]
-fn events_that_nobody_knows_say_nothing() {
+fn events_that_nobody_knows_are_noted_and_no_more() {
+    let payload = json!({"session_id": "s", "hook_event_name": "FromTheFuture", "prompt": "x"});
+    let [seen] = &reduced(&payload).observations[..] else {
+        panic!("it is noted: {payload}");
+    };
+    let name = "FromTheFuture".to_owned();
+    assert_eq!(seen.fact, Fact::Other { name });
     for event in [
         "TodoCreated",
         "PostToolBatch",
         "Notification",
-        "FromTheFuture",
+        "from the future",
         "",
     ] {
         let payload = json!({"session_id": "s", "hook_event_name": event, "prompt": "x"});
