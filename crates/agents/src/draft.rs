@@ -70,6 +70,7 @@ impl<'a> Draft<'a> {
         let out = Reduced {
             native: NativeId::new(native).map_err(ReduceError::BadSessionId)?,
             parent: None,
+            thread: None,
             cwd: None,
             transcript: None,
             transcript_of: None,

@@ -11,6 +11,7 @@
 mod claude_code;
 mod codex;
 mod command_hooks;
+mod copilot;
 mod draft;
 mod gemini;
 mod hook;
@@ -47,4 +48,5 @@ pub use telemetry::{
 };
 pub use transcript::{
     CommitMention, Committed, ReadLine, Sighting, TranscriptEdit, TranscriptFile, TranscriptReader,
+    stream_name,
 };

@@ -24,6 +24,14 @@ impl<C> OpenCalls<C> {
         self.0.push_back((event, call));
     }
 
+    /// What is known of a call.
+    pub(crate) fn get(&self, event: &str) -> Option<&C> {
+        self.0
+            .iter()
+            .rev()
+            .find_map(|(own, call)| (own == event).then_some(call))
+    }
+
     /// Takes the call that a result belongs to.
     pub(crate) fn end(&mut self, event: &str) -> Option<C> {
         let at = self.0.iter().rposition(|(own, _)| own == event)?;
@@ -40,6 +48,7 @@ mod tests {
         let mut calls = OpenCalls::default();
         (0..=LIMIT).for_each(|n| calls.begin(format!("tool:{n}"), n));
         assert_eq!(calls.end("tool:0"), None);
+        assert_eq!(calls.get("tool:1"), Some(&1));
         assert_eq!(calls.end("tool:1"), Some(1));
         assert_eq!(calls.end("tool:1"), None);
     }

@@ -1,10 +1,16 @@
 //! The table of agents that are recorded.
 
 use crate::spec::AgentSpec;
-use crate::{claude_code, codex, gemini, qwen};
+use crate::{claude_code, codex, copilot, gemini, qwen};
 
 /// The agents that are recorded.
-pub static AGENTS: &[AgentSpec] = &[claude_code::SPEC, codex::SPEC, gemini::SPEC, qwen::SPEC];
+pub static AGENTS: &[AgentSpec] = &[
+    claude_code::SPEC,
+    codex::SPEC,
+    gemini::SPEC,
+    qwen::SPEC,
+    copilot::SPEC,
+];
 
 /// Finds an agent by its name.
 #[must_use]

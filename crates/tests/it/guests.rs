@@ -141,6 +141,8 @@ fn pipes_in_the_place_of_files_hold_up_no_command() {
         |repo| repo.world.home().join(".codex/hooks.json"),
         |repo| repo.world.home().join(".gemini/settings.json"),
         |repo| repo.world.home().join(".qwen/settings.json"),
+        |repo| repo.world.home().join(".copilot/hooks/siglum.json"),
+        |repo| repo.world.home().join(".copilot/config.json"),
         |repo| repo.dir.join(".claude/settings.json"),
         |repo| repo.dir.join(".siglum.toml"),
         a_version,

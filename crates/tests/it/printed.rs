@@ -422,6 +422,7 @@ fn answers_at_80_and_at_160_columns() {
     Codex         hooks installed in ~/.codex/hooks.json
     Gemini CLI    hooks installed in ~/.gemini/settings.json
     Qwen Code     hooks installed in ~/.qwen/settings.json
+    Copilot CLI   hooks installed in ~/.copilot/hooks/siglum.json
 
     SESSION   AGENT        STATE    LAST  WHERE  TITLE
     01234567  claude-code  waiting  now   here   Please do the work.
@@ -437,6 +438,7 @@ fn answers_at_80_and_at_160_columns() {
     Codex         hooks installed in ~/.codex/hooks.json
     Gemini CLI    hooks installed in ~/.gemini/settings.json
     Qwen Code     hooks installed in ~/.qwen/settings.json
+    Copilot CLI   hooks installed in ~/.copilot/hooks/siglum.json
 
     SESSION   AGENT        STATE    LAST  WHERE  TITLE
     01234567  claude-code  waiting  now   here   Please do the work.

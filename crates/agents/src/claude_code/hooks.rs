@@ -15,7 +15,7 @@ const TOOLS: &str = "Bash|Write|Edit|MultiEdit|NotebookEdit|Task|Agent";
 
 /// The hooks; the timeout is in seconds.
 pub(crate) const HOOKS: CommandHooks = CommandHooks {
-    agent: CLAUDE_CODE.name,
+    arguments: CLAUDE_CODE.name,
     hooked: &[
         Hooked::plain("SessionStart"),
         Hooked::plain("SessionEnd"),

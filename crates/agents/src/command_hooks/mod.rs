@@ -19,8 +19,9 @@ pub(crate) use render::{Hooked, Json, Layout};
 /// The hooks that we want of one agent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandHooks {
-    /// Its name in the ledger, which the hook command says.
-    pub(crate) agent: &'static str,
+    /// What the hook command says behind `hook`: the agent's name in the ledger, and what makes a failure harmless where the
+    /// agent takes one for a refusal.
+    pub(crate) arguments: &'static str,
     /// The events, in the order in which they are written.
     pub(crate) hooked: &'static [Hooked],
     /// How long the agent waits for the hook at most, in the agent's own unit.

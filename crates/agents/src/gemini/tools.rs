@@ -56,7 +56,12 @@ pub(super) fn likeness(
         .text()
         .filter(|text| text.len() <= BODY_LIMIT)
         .map_or_else(|| summary(class, input), std::borrow::Cow::into_owned);
-    let subject = redactor.redact_cow(&subject);
+    digest_of_likeness(tool, &subject, redactor)
+}
+
+/// The name of all calls of a tool that do something to one subject.
+pub(crate) fn digest_of_likeness(tool: &str, subject: &str, redactor: &Redactor) -> String {
+    let subject = redactor.redact_cow(subject);
     let mut hasher = blake3::Hasher::new();
     hasher.update(tool.as_bytes());
     hasher.update(b"\0");

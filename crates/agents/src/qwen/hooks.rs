@@ -14,7 +14,7 @@ const TOOLS: &str = "^(run_shell_command|write_file|edit|agent)$";
 
 /// The hooks; the timeout is in seconds (from 1000 on, the agent takes it for milliseconds).
 pub(super) const HOOKS: CommandHooks = CommandHooks {
-    agent: QWEN.name,
+    arguments: QWEN.name,
     hooked: &[
         Hooked::plain("SessionStart"),
         Hooked::plain("SessionEnd"),

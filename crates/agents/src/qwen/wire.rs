@@ -42,7 +42,6 @@ fields! {
         kind: "type",
         subtype: "subtype",
         uuid: "uuid",
-        session: "sessionId",
         timestamp: "timestamp",
         cwd: "cwd",
         git_branch: "gitBranch",

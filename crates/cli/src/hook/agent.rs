@@ -262,6 +262,7 @@ fn matter(
     }
     AgentMatter {
         parent: reduced.parent,
+        thread: reduced.thread,
         process,
         above,
         carried,

@@ -67,6 +67,11 @@ pub(crate) fn resolve(
     if known.is_none() || named.is_some() || starts(matter) {
         tx.add_alias(&matter.agent, &matter.native, session, first_at)?;
     }
+    if let Some(thread) = &matter.thread
+        && tx.session_by_alias(&matter.agent, thread)?.is_none()
+    {
+        tx.add_alias(&matter.agent, thread, session, first_at)?;
+    }
     if known.is_none() || starts(matter) {
         goes_on(tx, session, matter, last_at)?;
         relate(tx, session, matter)?;

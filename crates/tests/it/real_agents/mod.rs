@@ -32,6 +32,7 @@ mod background;
 mod codex;
 mod compaction;
 mod continued;
+mod copilot;
 mod gateway;
 mod gemini;
 mod launched;
