@@ -32,6 +32,7 @@ mod summary;
 mod table;
 mod telemetry;
 mod transcript;
+mod unreported;
 
 pub use hook::{
     BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced, WriteHint,
@@ -50,3 +51,4 @@ pub use transcript::{
     CommitMention, Committed, ReadLine, Sighting, TranscriptEdit, TranscriptFile, TranscriptReader,
     stream_name,
 };
+pub use unreported::{Unreported, unreported};

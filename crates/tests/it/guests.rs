@@ -149,6 +149,7 @@ fn pipes_in_the_place_of_files_hold_up_no_command() {
     ];
     let commands: &[&[&str]] = &[
         &["status"],
+        &["agents"],
         &["doctor"],
         &["doctor", "--secrets"],
         &["cost"],

@@ -94,6 +94,7 @@ const COMMANDS: &[&[&str]] = &[
     &["search", "one"],
     &["cost"],
     &["status"],
+    &["agents"],
     &["session", "list"],
     &["checkpoint", "list"],
     &["pipeline", "list"],

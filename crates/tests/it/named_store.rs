@@ -61,6 +61,7 @@ const OF_A_MACHINE: &[&str] = &[
 /// All others, by their first word.
 const ELSEWHERE: &[&str] = &[
     "init",
+    "agents",
     "uninstall",
     "serve",
     "upgrade",

@@ -64,6 +64,7 @@ enum Command {
     Search(commands::search::Args),
     Cost(commands::cost::Args),
     Status(commands::status::Args),
+    Agents(commands::agents::Args),
     #[cfg(feature = "gateway")]
     Serve(commands::serve::Args),
     #[cfg(feature = "gateway")]
@@ -148,6 +149,8 @@ impl Command {
             // Hooks know no other ledger than this machine's, so whoever switches them on or off means that one. With
             // `--telemetry`, the token is created in the named store, whose gateway takes the telemetry.
             Self::Init(_) | Self::Uninstall(_) => WorksOn::Machine,
+            // It tells of the agents on this machine, and of what their hooks left here.
+            Self::Agents(_) => WorksOn::Machine,
             // Hooks start it for what they left, whatever the environment of an agent or of git names.
             Self::Worker(_) => WorksOn::Machine,
             // What these show, erase and check is in the store, whoever put it there.
@@ -206,7 +209,11 @@ impl Command {
     const fn looks_into_home(&self) -> bool {
         matches!(
             self,
-            Self::Init(_) | Self::Uninstall(_) | Self::Import(_) | Self::Doctor(_)
+            Self::Init(_)
+                | Self::Uninstall(_)
+                | Self::Import(_)
+                | Self::Doctor(_)
+                | Self::Agents(_)
         )
     }
 }
@@ -329,6 +336,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Search(args) => commands::search::run(&args, cx),
         Command::Cost(args) => commands::cost::run(&args, cx),
         Command::Status(args) => commands::status::run(&args, cx),
+        Command::Agents(args) => commands::agents::run(&args, cx),
         #[cfg(feature = "gateway")]
         Command::Serve(args) => commands::serve::run(&args, cx),
         #[cfg(feature = "gateway")]

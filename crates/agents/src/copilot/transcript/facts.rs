@@ -4,7 +4,7 @@ use siglum_domain::observation::{Body, Fact, Outcome, Role, Tokens, ToolClass, e
 use siglum_domain::redact::{Redacted, Redactor};
 
 use super::Reader;
-use super::reader::Asked;
+use super::reader::OpenCall;
 use crate::copilot::output::output;
 use crate::copilot::passage::returned;
 use crate::copilot::tools;
@@ -195,7 +195,7 @@ fn started(reader: &mut Reader, reading: &Reading<'_, '_>) -> Option<Seen> {
         .content
         .exact()
         .filter(|text| text.len() <= CREATED_LIMIT);
-    let asked = Asked {
+    let asked = OpenCall {
         event: event.clone(),
         tool: tool.clone(),
         class,

@@ -21,7 +21,7 @@ pub(in crate::copilot) struct Reader {
     pub(super) session: NativeId,
     pub(super) worktree: Option<PathBuf>,
     /// By the ids that the model gave them.
-    pub(super) calls: OpenCalls<Asked>,
+    pub(super) calls: OpenCalls<OpenCall>,
     pub(super) last_at: Timestamp,
     /// The prompt of the turn.
     pub(super) turn: Option<String>,
@@ -31,7 +31,7 @@ pub(in crate::copilot) struct Reader {
 
 /// What is known of a call until its result is read.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct OpenCall {
     pub(super) event: String,
     pub(super) tool: String,
     pub(super) class: ToolClass,

@@ -5,7 +5,7 @@ use siglum_domain::redact::{Redacted, Redactor};
 
 use super::Reader;
 use super::reader::Owner;
-use super::results::{self, Asked};
+use super::results::{self, OpenCall};
 use crate::draft::word;
 use crate::gemini::tools;
 use crate::gemini::wire::ToolInput;
@@ -176,7 +176,7 @@ fn called(
     let command = input.command.text().filter(|_| class == ToolClass::Shell);
     let agent: AgentInput<'_> = call.args.object();
     let kind = agent.kind.text().filter(|_| class == ToolClass::Agent);
-    let asked = Asked {
+    let asked = OpenCall {
         output: command.as_deref().and_then(CommitOutput::from_command),
         agent_type: kind.map(|kind| word(&kind)),
         owner: owner.clone(),

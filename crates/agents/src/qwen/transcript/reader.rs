@@ -8,7 +8,7 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::{NativeId, Timestamp};
 
 use super::facts::{self, Seen};
-use super::results::Asked;
+use super::results::OpenCall;
 use crate::json::Field;
 use crate::open_calls::OpenCalls;
 use crate::qwen::wire::{Forked, Line};
@@ -20,7 +20,7 @@ pub(in crate::qwen) struct Reader {
     pub(super) stream: String,
     pub(super) subagent: Option<String>,
     pub(super) worktree: Option<PathBuf>,
-    pub(super) calls: OpenCalls<Asked>,
+    pub(super) calls: OpenCalls<OpenCall>,
     pub(super) last_at: Timestamp,
     /// The prompt of the turn.
     pub(super) turn: Option<String>,

@@ -24,7 +24,7 @@ const UNREADABLE: char = '\u{fffd}';
 
 /// What is known of a call until its result is read.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct OpenCall {
     /// What its output is looked at for.
     pub(super) output: Option<CommitOutput>,
     /// The kind of the sub-agent that it starts.
@@ -107,7 +107,7 @@ fn subagent(call: &str, agent_type: String) -> Seen {
 fn commits(
     reader: &Reader,
     event: &str,
-    asked: &Asked,
+    asked: &OpenCall,
     output: &str,
     kind: CommitOutput,
 ) -> Vec<CommitMention> {
