@@ -67,10 +67,9 @@ pub(crate) fn resolve(
     if known.is_none() || named.is_some() || starts(matter) {
         tx.add_alias(&matter.agent, &matter.native, session, first_at)?;
     }
-    if let Some(thread) = &matter.thread
-        && tx.session_by_alias(&matter.agent, thread)?.is_none()
-    {
-        tx.add_alias(&matter.agent, thread, session, first_at)?;
+    // It is found by it, and is not resumed by it.
+    if let Some(thread) = &matter.thread {
+        tx.add_caller_name(&matter.agent, thread, session, first_at)?;
     }
     if known.is_none() || starts(matter) {
         goes_on(tx, session, matter, last_at)?;

@@ -59,6 +59,7 @@ fn what_a_sub_agent_tells_under_its_own_id_is_its_sessions() {
     let inside = says("sub", vec![call("d", "p", 3, ToolClass::Shell)]);
     assert_eq!(stage.hear(inside), one);
     assert_eq!(stage.sessions().len(), 1);
+    assert_eq!(stage.read(|tx| tx.aliases(one)), [native("one")]);
     // A session that is known by this id stays what it is.
     let two = stage.hear(says("two", vec![prompt("q", 4)]));
     let begins = AgentMatter {
