@@ -167,7 +167,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds an event that there is no other word for, by the agent's name for it. What it says is not looked at; a name of
-    /// another form than agents give is no event.
+    /// another form than agents give is no event. It is noted once in a session, however often it comes.
     pub(crate) fn push_other(&mut self) {
         let name = &*self.event;
         let is_name =
@@ -176,7 +176,7 @@ impl<'a> Draft<'a> {
             return;
         }
         let name = name.to_owned();
-        let key = self.delivery_key();
+        let key = format!("hook:other:{name}");
         self.push(key.clone(), key, Fact::Other { name });
     }
 

@@ -32,6 +32,11 @@ impl<C> OpenCalls<C> {
             .find_map(|(own, call)| (own == event).then_some(call))
     }
 
+    /// All of them, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &C> {
+        self.0.iter().map(|(_, call)| call)
+    }
+
     /// Takes the call that a result belongs to.
     pub(crate) fn end(&mut self, event: &str) -> Option<C> {
         let at = self.0.iter().rposition(|(own, _)| own == event)?;
@@ -47,6 +52,7 @@ mod tests {
     fn calls_without_a_result_are_forgotten_in_the_end() {
         let mut calls = OpenCalls::default();
         (0..=LIMIT).for_each(|n| calls.begin(format!("tool:{n}"), n));
+        assert_eq!(calls.iter().count(), LIMIT);
         assert_eq!(calls.end("tool:0"), None);
         assert_eq!(calls.get("tool:1"), Some(&1));
         assert_eq!(calls.end("tool:1"), Some(1));

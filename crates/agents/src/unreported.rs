@@ -65,10 +65,7 @@ static ROWS: &[(&str, &[Unreported])] = &[
         ],
     ),
     ("qwen", &[Unreported::Ends, Unreported::Origins]),
-    (
-        "copilot",
-        &[Unreported::Turns, Unreported::Calls, Unreported::Subagents],
-    ),
+    ("copilot", &[Unreported::Turns, Unreported::Calls]),
 ];
 
 /// What the hooks of an agent do not report; nothing for one that has no row.

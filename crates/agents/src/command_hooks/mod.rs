@@ -7,6 +7,7 @@ mod command;
 mod document;
 mod plan;
 mod render;
+mod switch;
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ pub(crate) use command::{our_program, quote};
 pub(crate) use document::{Container, Entry, member, parse};
 pub(crate) use plan::{form, root};
 pub(crate) use render::{Hooked, Json, Layout};
+pub(crate) use switch::switched_off;
 
 /// The hooks that we want of one agent.
 #[derive(Debug, Clone, Copy)]

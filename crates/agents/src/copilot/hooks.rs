@@ -3,9 +3,7 @@
 //! Written in the form of Claude Code's, in which payloads name their event. Not hooked: `PreCompact` comes before the
 //! context is compacted, if it is; `PermissionRequest` and `Notification` say nothing that other events do not.
 
-use jsonc_parser::ast::Value;
-
-use crate::command_hooks::{CommandHooks, Hooked, member, parse};
+use crate::command_hooks::{CommandHooks, Hooked, switched_off};
 use crate::install::{InstallState, SettingsError, SettingsFile};
 
 /// Which tool calls are reported: by the names that Claude Code has for them, and by the agent's own.
@@ -35,22 +33,11 @@ const OFF: &str = "disableAllHooks";
 /// What of our hooks the settings hold. They may be there and yet be switched off, by any of the files.
 pub(super) fn inspect(files: &[SettingsFile], shim: &str) -> Result<InstallState, SettingsError> {
     let state = HOOKS.inspect_first(files, shim)?;
-    let off = |file: &&SettingsFile| is_off(file.text.as_deref().unwrap_or_default());
-    Ok(match files.iter().find(off) {
-        Some(file) if state == InstallState::Current => InstallState::SwitchedOff {
-            setting: OFF,
-            path: file.path.clone(),
-        },
-        _ => state,
-    })
-}
-
-fn is_off(settings: &str) -> bool {
-    let Ok(Some(Value::Object(root))) = parse(settings) else {
-        return false;
-    };
-    let value = member(&root, OFF).map(|member| &member.value);
-    matches!(value, Some(Value::BooleanLit(lit)) if lit.value)
+    if state != InstallState::Current {
+        return Ok(state);
+    }
+    let off = |file| switched_off(std::iter::once(file), OFF);
+    Ok(files.iter().find_map(off).unwrap_or(state))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! and from its vendor's documentation of hooks. Payloads come in two forms. One has the form of Claude Code's hooks and names
 //! the event; it is the one that is hooked. The other names no event: what it is shows in what it tells. Neither names turns
 //! or calls: a call comes under the name of all calls that do the same ([`event::unnamed`]). What a sub-agent does is told
-//! under the sub-agent's own id, in the place of the session's.
+//! under the sub-agent's own id, in the place of the session's, and names who started it.
 //!
 //! [`event::unnamed`]: siglum_domain::observation::event::unnamed
 

@@ -35,6 +35,12 @@ pub(super) fn transcript(session: &Path) -> PathBuf {
     session.join("events.jsonl")
 }
 
+/// The session that a transcript is of, by its directory.
+pub(super) fn session_of(transcript: &Path) -> Option<NativeId> {
+    let session = transcript.parent()?.file_name()?.to_str()?;
+    NativeId::new(session).ok()
+}
+
 /// Where sub-agents would write transcripts of their own: what they do stands in their session's.
 pub(super) fn subagents(transcript: &Path, _: &NativeId) -> PathBuf {
     transcript.with_file_name("subagents")

@@ -1,6 +1,7 @@
 //! Hook payloads → observations.
 //!
-//! Nothing in a payload names the turn or the call.
+//! Nothing in a payload names the turn or the call. What a sub-agent does is told under its own id in the place of the
+//! session's, beside the id of who started it.
 
 use std::borrow::Cow;
 
@@ -27,14 +28,24 @@ const SILENT: &[&str] = &[
 
 pub(super) fn reduce(call: &HookCall<'_>) -> Result<Reduced, ReduceError> {
     let hook: Hook<'_> = draft::parse(call.payload)?;
-    let session = either(hook.session_id, hook.other_session_id);
-    let mut draft = Draft::new(call, session, either(hook.event, hook.other_event))?;
+    // Only what a sub-agent does names who started it. Where that was a sub-agent, its id is one of the session's names.
+    let parent = either(hook.parent, hook.other_parent);
+    let named = either(hook.session_id, hook.other_session_id);
+    let event = either(hook.event, hook.other_event);
+    let mut draft = Draft::new(call, either(parent, named), event)?;
+    let agent = either(hook.agent_id, hook.other_agent_id);
+    draft.subagent = draft.id(agent, "bad_agent_id");
     if draft.event.is_empty() {
         draft.event = Cow::Borrowed(event_by_shape(&hook));
     }
     let root = path::sessions(call.agent_dir);
     let transcript = either(hook.transcript_path, hook.other_transcript_path);
     draft.place(hook.cwd, transcript, (&root, "jsonl"));
+    if draft.subagent.is_some()
+        && let Some(session) = draft.out.transcript.as_deref().and_then(path::session_of)
+    {
+        draft.out.native = session;
+    }
     let mut reduction = Reduction { hook, draft };
     reduction.event();
     Ok(reduction.draft.out)
@@ -54,9 +65,7 @@ fn event_by_shape(hook: &Hook<'_>) -> &'static str {
             (false, None) => "PreToolUse",
         };
     }
-    let of_agent = is_there(hook.agent_id, hook.other_agent_id)
-        || is_there(hook.agent_name, hook.other_agent_name);
-    match (of_agent, stops) {
+    match (is_there(hook.agent_name, hook.other_agent_name), stops) {
         (true, true) => "SubagentStop",
         (true, false) => "SubagentStart",
         (false, true) => "Stop",
@@ -122,7 +131,11 @@ impl<'a> Reduction<'a> {
         self.push_delivered(None, Fact::SessionEnded { reason });
     }
 
+    /// A prompt. What a sub-agent is asked to do is none.
     fn prompt(&mut self) {
+        if self.draft.subagent.is_some() {
+            return;
+        }
         self.draft.out.boundary = Boundary::TurnStart;
         let Some(text) = self.draft.body(self.hook.prompt) else {
             return self.draft.decline("no_prompt", "UserPromptSubmit");
@@ -131,7 +144,11 @@ impl<'a> Reduction<'a> {
         self.push_delivered(None, Fact::Prompt { text, synthetic });
     }
 
+    /// The end of a turn. That a sub-agent stops is told once more, with what it said.
     fn stop(&mut self) {
+        if self.draft.subagent.is_some() {
+            return;
+        }
         self.draft.out.boundary = Boundary::TurnEnd;
         let fact = Fact::Stopped {
             last_message: None,
@@ -140,16 +157,8 @@ impl<'a> Reduction<'a> {
         self.push_delivered(None, fact);
     }
 
-    /// The sub-agent that a payload is about. Its tools are told under its own id, as if it were a session.
-    fn subagent(&mut self) -> Option<String> {
-        let named = either(self.hook.agent_id, self.hook.other_agent_id);
-        let id = self.draft.id(named, "bad_agent_id");
-        self.draft.subagent.clone_from(&id);
-        id
-    }
-
     fn subagent_start(&mut self) {
-        let agent = self.subagent();
+        let agent = self.draft.subagent.clone();
         let thread = agent.as_deref().and_then(|id| NativeId::new(id).ok());
         let own = &self.draft.out.native;
         self.draft.out.thread = thread.filter(|thread| thread != own);
@@ -165,7 +174,7 @@ impl<'a> Reduction<'a> {
     }
 
     fn subagent_stop(&mut self) {
-        let event = self.subagent().as_deref().map(event::subagent);
+        let event = self.draft.subagent.as_deref().map(event::subagent);
         let said = either(self.hook.last_message, self.hook.other_last_message);
         let last_message = self.draft.body(said);
         self.push_delivered(event, Fact::SubagentStopped { last_message });

@@ -28,6 +28,8 @@ fields! {
         other_agent_type: "agentType",
         agent_name: "agent_name",
         other_agent_name: "agentName",
+        parent: "parent_agent_id",
+        other_parent: "parentAgentId",
         stop_reason: "stop_reason",
         other_stop_reason: "stopReason",
         last_message: "last_assistant_message",

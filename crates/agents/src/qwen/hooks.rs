@@ -3,16 +3,14 @@
 //! Not hooked: `PostToolBatch` repeats the calls that it ends; `PreCompact` comes before the context is compacted, if it is, and
 //! what `PostCompact` says stands in the transcript.
 
-use jsonc_parser::ast::Value;
-
-use crate::command_hooks::{CommandHooks, Hooked, member, parse};
+use crate::command_hooks::{CommandHooks, Hooked, switched_off};
 use crate::install::{InstallState, SettingsError, SettingsFile};
 use crate::known::QWEN;
 
 /// Which tool calls are reported.
 const TOOLS: &str = "^(run_shell_command|write_file|edit|agent)$";
 
-/// The hooks; the timeout is in seconds (from 1000 on, the agent takes it for milliseconds).
+/// The hooks; the timeout is in milliseconds, for which versions that count in seconds take numbers from 1000 on.
 pub(super) const HOOKS: CommandHooks = CommandHooks {
     arguments: QWEN.name,
     hooked: &[
@@ -27,7 +25,7 @@ pub(super) const HOOKS: CommandHooks = CommandHooks {
         Hooked::plain("SubagentStart"),
         Hooked::plain("SubagentStop"),
     ],
-    timeout: 10,
+    timeout: 10_000,
 };
 
 /// The setting that switches all hooks off.
@@ -37,28 +35,10 @@ const OFF: &str = "disableAllHooks";
 /// of the checkout, which come first.
 pub(super) fn inspect(files: &[SettingsFile], shim: &str) -> Result<InstallState, SettingsError> {
     let state = HOOKS.inspect_first(files, shim)?;
-    let off = |file: &SettingsFile| is_off(file.text.as_deref().unwrap_or_default());
-    let mut decisions = files
-        .iter()
-        .rev()
-        .filter_map(|file| Some((file, off(file)?)));
-    Ok(match decisions.next() {
-        Some((file, true)) if state == InstallState::Current => InstallState::SwitchedOff {
-            setting: OFF,
-            path: file.path.clone(),
-        },
-        _ => state,
-    })
-}
-
-fn is_off(settings: &str) -> Option<bool> {
-    let Ok(Some(Value::Object(root))) = parse(settings) else {
-        return None;
-    };
-    match &member(&root, OFF)?.value {
-        Value::BooleanLit(lit) => Some(lit.value),
-        _ => None,
+    if state != InstallState::Current {
+        return Ok(state);
     }
+    Ok(switched_off(files.iter().rev(), OFF).unwrap_or(state))
 }
 
 #[cfg(test)]

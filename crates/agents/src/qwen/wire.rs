@@ -105,6 +105,27 @@ fields! {
 }
 
 fields! {
+    /// What the agent notes of its telemetry.
+    Noted { event: "uiEvent" }
+}
+
+fields! {
+    /// That a model answered, and what that cost.
+    Answer {
+        name: "event.name",
+        request: "response_id",
+        prompt: "prompt_id",
+        agent: "subagent_id",
+        model: "model",
+        input: "input_token_count",
+        output: "output_token_count",
+        cached: "cached_content_token_count",
+        thoughts: "thoughts_token_count",
+        total: "total_token_count",
+    }
+}
+
+fields! {
     /// What became of the context.
     Compression { info: "info", history: "compressedHistory" }
 }

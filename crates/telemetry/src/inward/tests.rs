@@ -298,6 +298,10 @@ fn turns_and_sub_agents_have_the_names_that_hooks_give_them() {
     let call = "call_c45a05c542ac4ceabe0c8ec9";
     let expected = (format!("sub:general-purpose-{call}"), Some(call.to_owned()));
     assert_eq!(started, Some(expected));
+    let copilot = listen(include_str!(
+        "../../fixtures/copilot/1.0.102-subagent.jsonl"
+    ));
+    assert!(observations(&copilot).all(|o| o.subagent.is_none()));
     let codex = listen(include_str!("../../fixtures/codex/0.169.0-subagent.jsonl"));
     let child = codex.iter().find_map(|h| h.claims.started.clone()).unwrap();
     assert_eq!(child.as_str(), "01a2034d-bcab-7203-80b4-536bbd3a1a35");

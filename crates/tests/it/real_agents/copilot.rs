@@ -1,27 +1,7 @@
 //! Copilot CLI: its hooks name neither turns nor calls, and tell what a sub-agent does under the sub-agent's own id.
 
 use super::agents::{Agent, Start};
-use super::book::Book;
 use super::lab::Lab;
-use super::model::Tokens;
-
-/// As many calls as the model asked for, and its tokens, also after the transcripts were imported.
-#[track_caller]
-fn agrees(lab: &Lab) -> Book {
-    lab.book();
-    lab.siglum(&["import"]);
-    let book = lab.book();
-    let answers = lab.model.answers();
-    let told = answers.iter().filter(|answer| answer.why == "turn");
-    let calls: usize = told.map(|answer| answer.calls.len()).sum();
-    let known: usize = book.sessions.iter().map(|s| s.calls.len()).sum();
-    assert_eq!(known, calls, "{book:#?}");
-    let tokens = book.sessions.iter().map(|s| s.tokens);
-    let known = tokens.fold(Tokens::default(), |sum, tokens| sum + tokens);
-    assert_eq!(known, lab.model.all_counted(&["turn"]), "{book:#?}");
-    assert_eq!(book.declines, Vec::<String>::new());
-    book
-}
 
 #[test]
 fn new_and_resumed() {
@@ -33,7 +13,7 @@ fn new_and_resumed() {
     let resumed = lab.work_by(Agent::Copilot, Start::Resume(&session), "write_commit2");
     assert_eq!(resumed, session);
 
-    let book = agrees(&lab);
+    let book = lab.book_in_sum();
     let record = book.session(&session);
     assert_eq!(book.sessions.len(), 1, "{book:#?}");
     assert_eq!(record.scripts(), ["write_commit", "write_commit2"]);
@@ -48,7 +28,7 @@ fn a_command_that_fails() {
         return;
     };
     let session = lab.work_by(Agent::Copilot, Start::New, "two_tools");
-    let book = agrees(&lab);
+    let book = lab.book_in_sum();
     let mut outcomes = book.session(&session).outcomes("bash");
     outcomes.sort_unstable();
     assert_eq!(outcomes, ["failed", "ok"]);
@@ -60,10 +40,15 @@ fn a_subagents_commit_is_its_sessions() {
         return;
     };
     let session = lab.work_by(Agent::Copilot, Start::New, "subagent");
-    let book = agrees(&lab);
+    let book = lab.book_in_sum();
     assert_eq!(book.sessions.len(), 1, "{book:#?}");
     let record = book.session(&session);
     assert_eq!(record.subagents, 1, "{record:#?}");
+    assert_eq!(
+        record.scripts(),
+        ["subagent"],
+        "what it was asked is no prompt"
+    );
     let by_helper = record.calls.iter().filter(|call| call.subagent);
     assert_eq!(by_helper.count(), 2, "{record:#?}");
     let committer = lab.look_why(&lab.head()).committer();
@@ -80,4 +65,18 @@ fn a_hook_without_its_program_refuses_nothing() {
     let before = lab.commits();
     lab.work_by(Agent::Copilot, Start::New, "write_commit");
     assert_eq!(lab.commits(), before + 1);
+}
+
+/// The start of a sub-agent's sub-agent is told under an id that nothing else has.
+#[test]
+fn a_sub_agent_below_another_is_its_sessions() {
+    let Some(lab) = Lab::open_for(&[Agent::Copilot]) else {
+        return;
+    };
+    let session = lab.work_by(Agent::Copilot, Start::New, "subagent_below");
+    let book = lab.book();
+    assert_eq!(book.sessions.len(), 1, "{book:#?}");
+    let record = book.session(&session);
+    assert_eq!(record.subagents, 2, "{record:#?}");
+    assert_eq!(record.scripts(), ["subagent_below"]);
 }

@@ -1,28 +1,7 @@
 //! Qwen Code: hooks of Claude Code's form, tools of Gemini CLI's.
 
 use super::agents::{Agent, Start};
-use super::book::Book;
 use super::lab::Lab;
-use super::model::Tokens;
-
-/// As many calls as the model asked for, and its tokens, also after the transcripts were imported. Qwen Code does not tell
-/// its model which session asks.
-#[track_caller]
-fn agrees(lab: &Lab) -> Book {
-    lab.book();
-    lab.siglum(&["import"]);
-    let book = lab.book();
-    let answers = lab.model.answers();
-    let told = answers.iter().filter(|answer| answer.why == "turn");
-    let calls: usize = told.map(|answer| answer.calls.len()).sum();
-    let known: usize = book.sessions.iter().map(|s| s.calls.len()).sum();
-    assert_eq!(known, calls, "{book:#?}");
-    let tokens = book.sessions.iter().map(|s| s.tokens);
-    let known = tokens.fold(Tokens::default(), |sum, tokens| sum + tokens);
-    assert_eq!(known, lab.model.all_counted(&["turn"]), "{book:#?}");
-    assert_eq!(book.declines, Vec::<String>::new());
-    book
-}
 
 #[test]
 fn new_resumed_and_forked() {
@@ -37,7 +16,7 @@ fn new_resumed_and_forked() {
     let fork = lab.work_by(Agent::Qwen, Start::Fork(&session), "plain_commit");
     assert_ne!(fork, session);
 
-    let book = agrees(&lab);
+    let book = lab.book_in_sum();
     let record = book.session(&session);
     assert_eq!(record.scripts(), ["write_commit", "write_commit2"]);
     assert_eq!(record.outcomes("run_shell_command"), ["ok", "ok"]);
@@ -61,7 +40,7 @@ fn a_commit_that_the_agent_changes_keeps_its_trailer() {
         return;
     };
     let session = lab.work_by(Agent::Qwen, Start::New, "plain_commit");
-    let book = agrees(&lab);
+    let book = lab.book_in_sum();
     lab.why(&lab.head(), &session, "certain", &book);
     let message = lab.git(&["log", "-1", "--format=%B"]);
     assert!(message.contains("Co-authored-by: Qwen"), "{message}");
@@ -73,7 +52,7 @@ fn edits_one_of_which_fails() {
         return;
     };
     let session = lab.work_by(Agent::Qwen, Start::New, "edit");
-    let book = agrees(&lab);
+    let book = lab.book_in_sum();
     let outcomes = book.session(&session).outcomes("edit");
     assert_eq!(outcomes, ["ok", "failed"]);
     let why = lab.why(&lab.head(), &session, "certain", &book);
@@ -87,7 +66,7 @@ fn a_subagents_commit_is_its_sessions() {
         return;
     };
     let session = lab.work_by(Agent::Qwen, Start::New, "subagent");
-    let book = agrees(&lab);
+    let book = lab.book_in_sum();
     let record = book.session(&session);
     assert_eq!(book.sessions.len(), 1, "{book:#?}");
     assert_eq!(record.subagents, 1, "{record:#?}");

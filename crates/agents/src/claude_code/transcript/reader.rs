@@ -1,6 +1,5 @@
 //! The state between the lines of one transcript.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 use siglum_domain::observation::{Observation, Source, Tokens};
@@ -221,9 +220,9 @@ impl TranscriptReader for Reader {
         };
         self.read(offset, &line, redactor, &mut out);
         ReadLine {
-            cwd: place(line.cwd),
-            git_branch: place(line.git_branch),
-            version: place(line.version),
+            cwd: line.cwd.place(),
+            git_branch: line.git_branch.place(),
+            version: line.version.place(),
             ..out
         }
     }
@@ -254,13 +253,6 @@ impl TranscriptReader for Reader {
     fn copy(&self) -> Box<dyn TranscriptReader> {
         Box::new(self.clone())
     }
-}
-
-/// A short text about where a line was written.
-fn place(field: Field<'_>) -> Option<Cow<'_, str>> {
-    field.text().filter(|text| {
-        !text.is_empty() && text.len() <= 4096 && !text.chars().any(char::is_control)
-    })
 }
 
 fn id(field: Field<'_>) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use siglum_domain::observation::{Body, Fact, Outcome, Side, StartKind, event};
+use siglum_domain::observation::{Body, Fact, Observation, Outcome, Side, StartKind, event};
 
 use super::reduce;
 use crate::copilot::fixture::HOOKS;
@@ -170,6 +170,47 @@ fn what_a_sub_agent_does_under_its_own_id_is_the_sessions() {
     assert_eq!(seen.subagent.as_deref(), Some(AGENT));
     let payload = json!({"sessionId": "s", "agentId": "s", "agentName": "x"});
     assert_eq!(super::tests::reduced(&payload).thread, None, "it is itself");
+}
+
+/// In the form in which 1.0.102 tells them where its hooks are in the form of Claude Code's: the start of a sub-agent in a
+/// mixture of both, and that of one below another under an id that nothing else has.
+#[test]
+fn what_a_sub_agent_does_is_told_of_its_session() {
+    let transcript = "/home/dev/.copilot/session-state/root/events.jsonl";
+    let of_agent = |event: &str, more: Value| {
+        let mut payload = json!({"hook_event_name": event, "session_id": "sub", "cwd": "/repo", "agent_id": "sub",
+            "agent_type": "general-purpose", "parent_agent_id": "root"});
+        let all = payload.as_object_mut().expect("an object");
+        all.extend(more.as_object().expect("an object").clone());
+        reduced(&payload)
+    };
+    let command = json!({"tool_name": "Bash", "tool_input": {"command": "ls"}});
+    for (event, more, expected) in [
+        ("UserPromptSubmit", json!({"prompt": "x"}), None),
+        ("PreToolUse", command, Some("tool_started")),
+        (
+            "Stop",
+            json!({"transcript_path": transcript, "stop_reason": "end_turn"}),
+            None,
+        ),
+    ] {
+        let seen = of_agent(event, more);
+        assert_eq!(seen.native.as_str(), "root", "{event}");
+        assert_eq!(seen.boundary, Boundary::Within, "{event}");
+        assert_eq!(kinds(&seen).first().copied(), expected, "{event}");
+        let inside = |o: &Observation| o.subagent.as_deref() == Some("sub");
+        assert!(seen.observations.iter().all(inside), "{event}");
+    }
+    let nested = reduced(
+        &json!({"sessionId": "nowhere else", "transcriptPath": transcript, "agentName": "x", "agent_id": "inner",
+        "parent_agent_id": "sub"}),
+    );
+    assert_eq!(nested.native.as_str(), "root");
+    assert_eq!(nested.thread.as_ref().map(|id| id.as_str()), Some("inner"));
+    assert_eq!(kinds(&nested), ["subagent_started"]);
+    let bare =
+        json!({"sessionId": "sub", "agentId": "sub", "parentAgentId": "root", "prompt": "x"});
+    assert_eq!(reduced(&bare).observations, [], "it is no start of one");
 }
 
 #[test]

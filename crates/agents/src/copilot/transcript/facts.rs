@@ -18,7 +18,7 @@ use crate::transcript::{CommitMention, ReadLine, TranscriptEdit};
 
 /// Longest prompt that is kept in the observation, in bytes.
 const PROMPT_INLINE: usize = 4 * 1024;
-/// Largest file that is kept until the call that makes it has returned, in bytes.
+/// Most that is kept of files until the calls that make them have returned, in bytes.
 const CREATED_LIMIT: usize = 8 << 20;
 
 /// A fact, before it is said whose it is.
@@ -191,10 +191,12 @@ fn started(reader: &mut Reader, reading: &Reading<'_, '_>) -> Option<Seen> {
     let input: ToolInput<'_> = data.arguments.object();
     let command = input.command.text().filter(|_| class == ToolClass::Shell);
     let file = tools::edited(data.arguments, None).filter(|_| class == ToolClass::Edit);
+    let made = reader.calls.iter().filter_map(|call| call.created.as_ref());
+    let held: usize = made.map(|(_, content)| content.len()).sum();
     let created = input
         .content
         .exact()
-        .filter(|text| text.len() <= CREATED_LIMIT);
+        .filter(|text| held + text.len() <= CREATED_LIMIT);
     let asked = OpenCall {
         event: event.clone(),
         tool: tool.clone(),

@@ -1,6 +1,5 @@
 //! The state between the lines of one transcript.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 use siglum_domain::observation::{Body, Observation, Source, ToolClass, event};
@@ -9,7 +8,6 @@ use siglum_domain::{NativeId, Timestamp};
 
 use super::facts::{self, Seen};
 use crate::copilot::wire::{Context, Data, Line};
-use crate::json::Field;
 use crate::mentions::CommitOutput;
 use crate::open_calls::OpenCalls;
 use crate::transcript::{ReadLine, Sighting, TranscriptReader};
@@ -136,9 +134,9 @@ impl TranscriptReader for Reader {
         }
         let context = context.unwrap_or_default();
         ReadLine {
-            cwd: place(context.cwd),
-            git_branch: place(context.branch),
-            version: place(data.version),
+            cwd: context.cwd.place(),
+            git_branch: context.branch.place(),
+            version: data.version.place(),
             ..out
         }
     }
@@ -178,11 +176,4 @@ fn written_in<'a>(line: &Line<'a>, data: &Data<'a>) -> Option<Context<'a>> {
         }),
         _ => None,
     }
-}
-
-/// A short text about where a line was written.
-fn place(field: Field<'_>) -> Option<Cow<'_, str>> {
-    field.text().filter(|text| {
-        !text.is_empty() && text.len() <= 4096 && !text.chars().any(char::is_control)
-    })
 }

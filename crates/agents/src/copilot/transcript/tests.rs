@@ -217,6 +217,21 @@ fn lines_that_are_no_json_are_counted_and_skipped() {
     assert_eq!(reader.skipped(), 3);
 }
 
+/// However many calls never return.
+#[test]
+fn what_is_kept_of_files_is_bounded() {
+    let mut reader = reader();
+    let large = "x".repeat(5 << 20);
+    for n in 0..3 {
+        let line = format!(
+            r#"{{"id":"{n}","type":"tool.execution_start","data":{{"toolCallId":"{n}","toolName":"create","arguments":{{"path":"/repo/{n}","file_text":"{large}"}}}}}}"#
+        );
+        reader.line(0, &line, Redactor::shared());
+    }
+    let kept = reader.calls.iter().filter(|call| call.created.is_some());
+    assert_eq!(kept.count(), 1);
+}
+
 #[test]
 fn secrets_are_removed() {
     let token = concat!("gh", "p_", "q7RzW2mLx0Tb9KpVd3Yc5NfHs8JgAe1Uo4Zi");

@@ -15,7 +15,7 @@ use crate::paths;
 use crate::qwen::passage::text_of;
 use crate::qwen::reduce::is_synthetic;
 use crate::qwen::wire::{
-    AgentInput, Call, Compression, CompressionInfo, Line, Message, Part, Usage,
+    AgentInput, Answer, Call, Compression, CompressionInfo, Line, Message, Noted, Part, Usage,
 };
 use crate::summary;
 use crate::transcript::ReadLine;
@@ -26,6 +26,8 @@ const PROMPT_INLINE: usize = 4 * 1024;
 const BY_AGENT: &[&str] = &["notification", "cron", "goal_runtime"];
 /// What a person says while the agent works, which begins no turn.
 const IN_BETWEEN: &[&str] = &["mid_turn_user_message", "realtime_message"];
+/// How the ids of sub-agents begin that the agent starts for itself, and that write no transcript.
+const OWN_AGENT: &str = "managed-";
 
 /// A fact, before it is said whose it is.
 pub(super) struct Seen {
@@ -68,7 +70,11 @@ pub(super) fn read(
             seen
         }
         Some("tool_result") => results::read(reader, at, owner, line, &parts, out),
-        Some("system") => compacted(reader, at, line).into_iter().collect(),
+        Some("system") => match line.subtype.text().as_deref() {
+            Some("chat_compression") => vec![compacted(reader, at, line)],
+            Some("ui_telemetry") => answered(reader, &id, line).into_iter().collect(),
+            _ => Vec::new(),
+        },
         _ => Vec::new(),
     }
 }
@@ -116,11 +122,12 @@ fn user(
 
 /// The text and the cost of a message.
 fn assistant_message(
-    reader: &Reader,
+    reader: &mut Reader,
     (offset, id): (u64, &str),
     line: &Line<'_>,
     parts: &[Part<'_>],
 ) -> Option<Seen> {
+    let request = reader.request.take();
     let tokens = line.usage.raw().map(|_| tokens(line.usage.object()));
     let text = match text_of(parts) {
         Some(_) => reader.passage(offset),
@@ -129,15 +136,57 @@ fn assistant_message(
     };
     Some(Seen {
         key: id.to_owned(),
-        event: event::message(id),
+        event: event::message(request.as_deref().unwrap_or(id)),
         fact: Fact::Message {
             role: Role::Assistant,
             text,
             model: line.model.text().map(|model| word(&model)),
             tokens,
-            request: None,
+            request,
         },
         subagent: None,
+    })
+}
+
+/// That a model answered. The answer to a turn is the message that follows, and those to a sub-agent stand in its own
+/// transcript; left are those to what the agent asks for itself, such as a summary or what to remember.
+fn answered(reader: &mut Reader, id: &str, line: &Line<'_>) -> Option<Seen> {
+    let noted: Noted<'_> = line.payload.object();
+    let answer: Answer<'_> = noted.event.object();
+    if answer.name.text().as_deref() != Some("qwen-code.api_response") {
+        return None;
+    }
+    let request = word(&answer.request.text().filter(|id| !id.is_empty())?);
+    let prompt = answer.prompt.text().unwrap_or_default();
+    let subagent = answer.agent.text().map(|agent| word(&agent));
+    let own = match &subagent {
+        Some(agent) => agent.starts_with(OWN_AGENT),
+        None => !prompt.contains('#'),
+    };
+    if !own {
+        if subagent.is_none() {
+            reader.request = Some(request);
+        }
+        return None;
+    }
+    let usage = Usage {
+        input: answer.input,
+        output: answer.output,
+        cached: answer.cached,
+        thoughts: answer.thoughts,
+        total: answer.total,
+    };
+    Some(Seen {
+        key: id.to_owned(),
+        event: event::message(&request),
+        fact: Fact::Message {
+            role: Role::Assistant,
+            text: Body::Text(Redacted::empty()),
+            model: answer.model.text().map(|model| word(&model)),
+            tokens: Some(tokens(usage)),
+            request: Some(request),
+        },
+        subagent,
     })
 }
 
@@ -206,15 +255,12 @@ fn called(
     })
 }
 
-/// A line of the agent's own: only that the context was compacted.
-fn compacted(reader: &Reader, (offset, id): (u64, &str), line: &Line<'_>) -> Option<Seen> {
-    if line.subtype.text().as_deref() != Some("chat_compression") {
-        return None;
-    }
+/// That the context was compacted.
+fn compacted(reader: &Reader, (offset, id): (u64, &str), line: &Line<'_>) -> Seen {
     let compression: Compression<'_> = line.payload.object();
     let info: CompressionInfo<'_> = compression.info.object();
     let trigger = info.trigger.text().map(|trigger| word(&trigger));
-    Some(Seen {
+    Seen {
         key: format!("compact:{id}"),
         event: format!("compact:{id}"),
         fact: Fact::Compacted {
@@ -222,5 +268,5 @@ fn compacted(reader: &Reader, (offset, id): (u64, &str), line: &Line<'_>) -> Opt
             summary: Some(reader.passage(offset)),
         },
         subagent: None,
-    })
+    }
 }

@@ -1,6 +1,5 @@
 //! The state between the lines of one transcript.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 use siglum_domain::observation::{Body, Observation, Source, event};
@@ -9,7 +8,6 @@ use siglum_domain::{NativeId, Timestamp};
 
 use super::facts::{self, Seen};
 use super::results::OpenCall;
-use crate::json::Field;
 use crate::open_calls::OpenCalls;
 use crate::qwen::wire::{Forked, Line};
 use crate::transcript::{ReadLine, Sighting, TranscriptReader};
@@ -24,6 +22,8 @@ pub(in crate::qwen) struct Reader {
     pub(super) last_at: Timestamp,
     /// The prompt of the turn.
     pub(super) turn: Option<String>,
+    /// The provider's id of the answer that the next message is.
+    pub(super) request: Option<String>,
     session: NativeId,
     own: bool,
     skipped: u64,
@@ -53,6 +53,7 @@ impl Reader {
             calls: OpenCalls::default(),
             last_at: Timestamp::default(),
             turn: None,
+            request: None,
             skipped: 0,
         }
     }
@@ -137,9 +138,9 @@ impl TranscriptReader for Reader {
             out.at = Some(self.last_at);
         }
         ReadLine {
-            cwd: place(line.cwd),
-            git_branch: place(line.git_branch),
-            version: place(line.version),
+            cwd: line.cwd.place(),
+            git_branch: line.git_branch.place(),
+            version: line.version.place(),
             ..out
         }
     }
@@ -167,11 +168,4 @@ impl TranscriptReader for Reader {
     fn copy(&self) -> Box<dyn TranscriptReader> {
         Box::new(self.clone())
     }
-}
-
-/// A short text about where a line was written.
-fn place(field: Field<'_>) -> Option<Cow<'_, str>> {
-    field.text().filter(|text| {
-        !text.is_empty() && text.len() <= 4096 && !text.chars().any(char::is_control)
-    })
 }

@@ -57,18 +57,19 @@ fn a_session_with_a_commit_that_goes_on() {
     );
     let id = |n: u32| format!("49ec0001-0000-4000-8000-{n:012x}");
     let (first, second) = (format!("prompt:{}", id(1)), format!("prompt:{}", id(8)));
-    let messages: Vec<String> = [3, 5, 7, 9].map(|n| format!("msg:{}", id(n))).to_vec();
+    let messages: Vec<String> = [5, 7, 9].map(|n| format!("msg:{}", id(n))).to_vec();
     let expected = [
         ("prompt", first.as_str()),
-        ("message", messages[0].as_str()),
+        // By the request, where the agent notes it.
+        ("message", "msg:chatcmpl-x"),
         ("tool_started", write),
         ("tool_ended", write),
-        ("message", messages[1].as_str()),
+        ("message", messages[0].as_str()),
         ("tool_started", commit),
         ("tool_ended", commit),
-        ("message", messages[2].as_str()),
+        ("message", messages[1].as_str()),
         ("prompt", second.as_str()),
-        ("message", messages[3].as_str()),
+        ("message", messages[2].as_str()),
     ];
     assert_eq!(events(&content), expected);
     let spent = Tokens {
@@ -216,6 +217,46 @@ fn a_compressed_conversation_and_a_saved_edit_that_was_cut() {
         matches!(&s.observation.fact, Fact::Message { role, .. } if *role == user)
     });
     assert_eq!(said.count(), 1, "what is said in between begins no turn");
+}
+
+/// What it asks for itself has no message, and what a sub-agent asks stands in its own transcript.
+#[test]
+fn what_the_agent_asks_for_itself_is_counted() {
+    let noted = |request: &str, prompt: &str, agent: &str| {
+        format!(
+            r#"{{"uuid":"{request}","type":"system","subtype":"ui_telemetry","systemPayload":{{"uiEvent":{{"event.name":"qwen-code.api_response","response_id":"{request}","prompt_id":"{prompt}"{agent},"input_token_count":30,"output_token_count":2,"cached_content_token_count":10,"total_token_count":32}}}}}}"#
+        )
+    };
+    let (started, own) = ("general-purpose-call_1", "managed-auto-memory-extractor-6f");
+    let of = |agent: &str| format!(r#","subagent_id":"{agent}""#);
+    let message = r#"{"uuid":"u","type":"assistant","message":{"parts":[{"text":"x"}]},"usageMetadata":{"promptTokenCount":30,"candidatesTokenCount":2,"cachedContentTokenCount":10,"totalTokenCount":32}}"#;
+    let lines = [
+        noted("r1", "s########0", ""),
+        noted("r2", &format!("s#{started}#0"), &of(started)),
+        message.to_owned(),
+        noted("r3", &format!("s#{own}#0"), &of(own)),
+        noted("r4", "compress-1795804695955", ""),
+        message.to_owned(),
+    ];
+    let content = content(&lines.join("\n"));
+    let seen = content.seen.iter().map(|s| &s.observation);
+    let seen: Vec<_> = seen
+        .map(|o| (o.event.as_str(), o.subagent.as_deref()))
+        .collect();
+    let expected = [
+        ("msg:r1", None),
+        ("msg:r3", Some(own)),
+        ("msg:r4", None),
+        ("msg:u", None),
+    ];
+    assert_eq!(seen, expected);
+    let spent = Tokens {
+        input: 80,
+        output: 8,
+        cache_read: 40,
+        cache_write: 0,
+    };
+    assert_eq!(tokens(&content), spent);
 }
 
 /// Some models count their thoughts among what they wrote.
