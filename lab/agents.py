@@ -50,6 +50,14 @@ class Agent:
         """What its adapter reads besides."""
         return {}
 
+    def transcript(self, run, session):
+        """The transcript of a session."""
+        return next(path for path in self.transcripts(run) if path.stem == session)
+
+    def subagents(self, transcript):
+        """Where the session's sub-agents write transcripts of their own."""
+        return transcript.with_suffix("") / "subagents"
+
     def session_id(self, run):
         """The session of the last hook call."""
         for event in reversed(run.events()):
@@ -204,7 +212,7 @@ class Qwen(Gemini):
     folder = "qwen"
     home = ".qwen"
     events = ["SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
-              "Stop", "SubagentStart", "SubagentStop", "PreCompact", "PostCompact"]
+              "Stop", "StopFailure", "SubagentStart", "SubagentStop", "PreCompact", "PostCompact"]
 
     def configure(self, run, server):
         settings = {"security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
@@ -226,6 +234,9 @@ class Qwen(Gemini):
 
     def transcripts(self, run):
         return sorted((run.home / ".qwen").rglob("*.jsonl"))
+
+    def subagents(self, transcript):
+        return transcript.parent.parent / "subagents" / transcript.stem
 
 
 class Copilot(Agent):
@@ -251,10 +262,23 @@ class Copilot(Agent):
 
     def session_id(self, run):
         said = (event["stdin"] for event in reversed(run.events()))
-        return next((s["sessionId"] for s in said if isinstance(s, dict) and s.get("sessionId")), None)
+        ids = (s.get("sessionId") or s.get("session_id") for s in said if isinstance(s, dict))
+        return next(filter(None, ids), None)
 
     def transcripts(self, run):
         return sorted((run.home / ".copilot").rglob("*.jsonl"))
+
+    def transcript(self, run, session):
+        return run.home / ".copilot" / "session-state" / session / "events.jsonl"
+
+
+class CopilotAsClaude(Copilot):
+    """The same with hooks in the form of Claude Code's, whose payloads name the event."""
+    events = ["SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
+              "Stop", "SubagentStart", "SubagentStop", "PreCompact"]
+
+    def configure(self, run, server):
+        write_json(run.home / ".copilot" / "hooks" / "lab.json", {"hooks": hooks_of(run, self.events, HOOK_TIMEOUT_S)})
 
 
 class OpenCode(Agent):

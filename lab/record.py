@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Record the fixtures of the Claude Code reader from real runs.
+"""Record the fixtures of the readers of Claude Code, Qwen Code and Copilot CLI from real runs.
 
-    record.py OUT_DIR        e.g. crates/agents/src/claude_code/fixtures/2.1.329
+    record.py [AGENT] OUT_DIR        e.g. claude crates/agents/src/claude_code/fixtures/2.1.329
 
 Each plan below is one run of the real agent against the fake model. Transcripts are copied
 between the steps, so that a resumed transcript starts with the bytes of the one before. Paths,
@@ -18,7 +18,7 @@ import agents
 import lab
 
 # (file, step) pairs: after the step, the transcript of the current session is copied to the file.
-PLANS = [
+CLAUDE = [
     [("write_commit", "new:write_commit"), ("resume", "resume:say"), ("fork_child", "fork:say")],
     [("subagent_parent", "new:subagent")],
     [("edit", "new:edit")],
@@ -26,10 +26,32 @@ PLANS = [
     [(None, "new:two_tools")],
     [(None, "new:autocompact"), (None, "prompt:/clear")],
 ]
+QWEN = [
+    [(None, "new:write_commit"), ("resume", "resume:say"), ("fork", "fork:say")],
+    [("subagent_parent", "new:subagent")],
+    [("two_tools", "new:two_tools")],
+    [("edit", "new:edit")],
+    [(None, "new:sub_write"), ("compress", "prompt:/compress")],
+]
+COPILOT = [
+    [("write_commit", "new:write_commit"), ("resume", "resume:say")],
+    [("subagent", "new:subagent")],
+    [("two_tools", "new:two_tools")],
+    [("edit", "new:edit")],
+]
+# By the agent: how it is driven, the file for its hook calls, the runs.
+PLANS = {
+    "claude": [(agents.Claude, "hooks.jsonl", CLAUDE)],
+    "qwen": [(agents.Qwen, "hooks.jsonl", QWEN)],
+    "copilot": [(agents.Copilot, "hooks.jsonl", COPILOT),
+                (agents.CopilotAsClaude, "hooks_as_claude.jsonl",
+                 [[(None, step) for _, step in plan] for plan in COPILOT])],
+}
 WHOLE = 3       # the hook calls of so many plans are kept whole, later ones add new kinds
-KINDS = ("source", "tool_name", "trigger", "reason", "agent_type")
+KINDS = ("source", "tool_name", "toolName", "trigger", "reason", "agent_type", "agentName")
 KEEP_ENV = ("AI_AGENT", "CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID",
-            "CLAUDE_PID")
+            "CLAUDE_PID", "QWEN_CODE", "QWEN_CODE_SESSION_ID", "QWEN_CODE_PROMPT_ID", "QWEN_CODE_AGENT_ID",
+            "COPILOT_CLI", "COPILOT_AGENT_SESSION_ID")
 # What carries the vendor's prompts and tool schemas: of no interest to the reader.
 BULKY = ("rendered", "renderedRole")
 
@@ -75,10 +97,6 @@ def save(source, target, pairs):
     target.write_text("".join(generic(line, pairs) + "\n" for line in lines))
 
 
-def transcript(agent, run, session):
-    return next(p for p in agent.transcripts(run) if p.stem == session)
-
-
 def hooks(run, pairs, seen):
     seen["runs"] += 1
     whole = seen["runs"] <= WHOLE
@@ -93,8 +111,8 @@ def hooks(run, pairs, seen):
         yield generic(json.dumps(rec), pairs)
 
 
-def record(plan, out, sink, seen):
-    agent, run = agents.Claude(), lab.Run("claude")
+def record(agent, plan, out, sink, seen):
+    run = lab.Run(agent.folder)
     server = lab.FakeModel(run.dir / "server")
     pairs, session = replacements(run), None
     try:
@@ -102,14 +120,15 @@ def record(plan, out, sink, seen):
         for n, (name, step) in enumerate(plan, 1):
             parent, session = session, lab.run_step(agent, run, server, n, step, session)
             if step.startswith("fork:"):
-                save(transcript(agent, run, parent), out / "fork_parent.jsonl", pairs)
+                save(agent.transcript(run, parent), out / "fork_parent.jsonl", pairs)
             if name:
-                save(transcript(agent, run, session), out / f"{name}.jsonl", pairs)
-            beside = transcript(agent, run, session).with_suffix("") / "subagents"
+                save(agent.transcript(run, session), out / f"{name}.jsonl", pairs)
+            beside = agent.subagents(agent.transcript(run, session))
             for child in sorted(beside.glob("agent-*.jsonl")):
                 save(child, out / "subagents" / child.name, pairs)
                 meta = child.with_suffix(".meta.json")
-                (out / "subagents" / meta.name).write_text(generic(meta.read_text(), pairs) + "\n")
+                if meta.exists():
+                    (out / "subagents" / meta.name).write_text(generic(meta.read_text(), pairs) + "\n")
     finally:
         server.stop()
     for line in hooks(run, pairs, seen):
@@ -117,17 +136,19 @@ def record(plan, out, sink, seen):
 
 
 def main():
-    if len(sys.argv) != 2:
+    name, out = (["claude", *sys.argv[1:]][-2:] if len(sys.argv) in (2, 3) else (None, ""))
+    if name not in PLANS:
         raise SystemExit(__doc__)
     lab.enter_netns()
-    out = Path(sys.argv[1])
+    out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     for old in (out / "subagents").glob("agent-*"):
         old.unlink()
-    seen = {"runs": 0, "kinds": set()}
-    with open(out / "hooks.jsonl", "w") as sink:
-        for plan in PLANS:
-            record(plan, out, sink, seen)
+    for agent, hooks_file, plans in PLANS[name]:
+        seen = {"runs": 0, "kinds": set()}
+        with open(out / hooks_file, "w") as sink:
+            for plan in plans:
+                record(agent(), plan, out, sink, seen)
     leaks = [p for p in out.rglob("*.json*")
              if re.search(r"/root/|/home/(?!dev\b)", p.read_text())]
     if leaks:

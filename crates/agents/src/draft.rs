@@ -81,6 +81,7 @@ impl<'a> Draft<'a> {
         let out = Reduced {
             native,
             parent: None,
+            thread: None,
             cwd: None,
             transcript: None,
             transcript_of: None,
@@ -174,6 +175,20 @@ impl<'a> Draft<'a> {
         if let Some(seen) = self.out.observations.last_mut() {
             seen.subagent = Some(agent);
         }
+    }
+
+    /// Adds an event that there is no other word for, by the agent's name for it. What it says is not looked at; a name of
+    /// another form than agents give is no event. It is noted once in a session, however often it comes.
+    pub(crate) fn push_other(&mut self) {
+        let name = &*self.event;
+        let is_name =
+            (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric());
+        if !is_name || self.call.redactor.redact_cow(name) != name {
+            return;
+        }
+        let name = name.to_owned();
+        let key = format!("hook:other:{name}");
+        self.push(key.clone(), key, Fact::Other { name });
     }
 
     /// The key of an event that has no name of its own.

@@ -34,6 +34,8 @@ pub struct Reduced {
     pub native: NativeId,
     /// The agent's id for the session that this one came from, where a payload names it.
     pub parent: Option<NativeId>,
+    /// The id under which a sub-agent that begins tells what it does, where that is not the session's.
+    pub thread: Option<NativeId>,
     /// The directory the agent works in.
     pub cwd: Option<String>,
     /// The session's transcript, which lies in the agent's own directory.

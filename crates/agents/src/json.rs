@@ -36,6 +36,13 @@ impl<'a> Field<'a> {
         serde_json::from_str::<String>(self.0?).ok().map(Cow::Owned)
     }
 
+    /// The text, if it may name a place, such as a directory or a branch: short, and in one line.
+    pub(crate) fn place(self) -> Option<Cow<'a, str>> {
+        self.text().filter(|text| {
+            !text.is_empty() && text.len() <= 4096 && !text.chars().any(char::is_control)
+        })
+    }
+
     pub(crate) fn is_true(self) -> bool {
         self.0 == Some("true")
     }

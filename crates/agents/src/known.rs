@@ -101,25 +101,31 @@ pub(crate) const PI: KnownAgent = agent(
     &["PI_CODING_AGENT", "PI_SESSION_FILE"],
 );
 
+/// Qwen Code, which is recorded, too.
+pub(crate) const QWEN: KnownAgent = agent(
+    "qwen",
+    &["qwen"],
+    &["@qwen-code/qwen-code"],
+    Some("QWEN_CODE_SESSION_ID"),
+    &["QWEN_CODE", "QWEN_CODE_PROMPT_ID", "QWEN_CODE_AGENT_ID"],
+);
+
+/// GitHub Copilot CLI, which is recorded, too.
+pub(crate) const COPILOT: KnownAgent = agent(
+    "copilot",
+    &["copilot"],
+    &["@github/copilot"],
+    Some("COPILOT_AGENT_SESSION_ID"),
+    &["COPILOT_CLI"],
+);
+
 /// All agents that can be recognised.
 pub static KNOWN_AGENTS: &[KnownAgent] = &[
     CLAUDE_CODE,
     CODEX,
     GEMINI,
-    agent(
-        "qwen",
-        &["qwen"],
-        &["@qwen-code/qwen-code"],
-        Some("QWEN_CODE_SESSION_ID"),
-        &["QWEN_CODE", "QWEN_CODE_PROMPT_ID", "QWEN_CODE_AGENT_ID"],
-    ),
-    agent(
-        "copilot",
-        &["copilot"],
-        &["@github/copilot"],
-        Some("COPILOT_AGENT_SESSION_ID"),
-        &["COPILOT_CLI"],
-    ),
+    QWEN,
+    COPILOT,
     OPENCODE,
     PI,
     agent(

@@ -11,6 +11,7 @@
 mod claude_code;
 mod codex;
 mod command_hooks;
+mod copilot;
 mod draft;
 mod gemini;
 mod hook;
@@ -20,10 +21,12 @@ mod known;
 mod listing;
 mod mentions;
 mod opencode;
+mod open_calls;
 mod paths;
 mod pi;
 mod plugin_file;
 mod record;
+mod qwen;
 #[cfg(test)]
 mod recorded;
 mod regular;
@@ -33,6 +36,7 @@ mod summary;
 mod table;
 mod telemetry;
 mod transcript;
+mod unreported;
 
 pub use command_hooks::quote;
 pub use hook::{
@@ -51,4 +55,6 @@ pub use telemetry::{
 };
 pub use transcript::{
     CommitMention, Committed, ReadLine, Sighting, TranscriptEdit, TranscriptFile, TranscriptReader,
+    stream_name,
 };
+pub use unreported::{Unreported, unreported};

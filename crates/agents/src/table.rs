@@ -1,7 +1,7 @@
 //! The table of agents that are recorded.
 
 use crate::spec::AgentSpec;
-use crate::{claude_code, codex, gemini, opencode, pi};
+use crate::{claude_code, codex, copilot, gemini, opencode, pi, qwen};
 
 /// The agents that are recorded.
 pub static AGENTS: &[AgentSpec] = &[
@@ -10,6 +10,8 @@ pub static AGENTS: &[AgentSpec] = &[
     gemini::SPEC,
     opencode::SPEC,
     pi::SPEC,
+    qwen::SPEC,
+    copilot::SPEC,
 ];
 
 /// Finds an agent by its name.

@@ -1,6 +1,7 @@
 //! What comes out of reading transcripts, whichever agent wrote them.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -110,6 +111,17 @@ pub struct ReadLine<'a> {
     pub archived: Option<Timestamp>,
     /// The name that the session has from now on, by the agent or by a person there.
     pub name: Option<Cow<'a, str>>,
+}
+
+/// The name of the stream of a transcript: its file's name without the ending, or its directory's where the files of all
+/// sessions have one name.
+#[must_use]
+pub fn stream_name(path: &Path) -> String {
+    let named = match path.file_name().and_then(OsStr::to_str) {
+        Some("events.jsonl") => path.parent().and_then(Path::file_name),
+        _ => path.file_stem(),
+    };
+    named.unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// A transcript in an agent's own directory.

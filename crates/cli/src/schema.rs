@@ -18,6 +18,7 @@ type Row = (&'static str, fn() -> Schema);
 /// All JSON answers.
 const SCHEMAS: &[Row] = &[
     (adopt::SCHEMA, schema_for::<adopt::Json>),
+    (agents::SCHEMA, schema_for::<agents::Json>),
     (audit::list::SCHEMA, schema_for::<audit::list::Json>),
     (audit::verify::SCHEMA, schema_for::<audit::verify::Json>),
     (audit::export::SCHEMA, schema_for::<audit::export::Json>),

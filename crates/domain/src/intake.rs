@@ -56,6 +56,9 @@ pub struct AgentMatter {
     pub native: NativeId,
     /// The agent's id for the session that this one came from (a fork, a clear).
     pub parent: Option<NativeId>,
+    /// The id under which a sub-agent that begins tells what it does, where that is not the session's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<NativeId>,
     /// A session named by the caller, which wins over all else.
     pub explicit: Option<SessionId>,
     /// The agent's process, where this delivery binds the session to it.
@@ -95,6 +98,7 @@ impl AgentMatter {
             agent,
             native,
             parent: None,
+            thread: None,
             explicit: None,
             process: None,
             above: Vec::new(),

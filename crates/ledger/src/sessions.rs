@@ -79,8 +79,8 @@ pub trait Sessions {
         session: SessionId,
         at: Timestamp,
     ) -> Result<()>;
-    /// Lets a session be found by what a caller calls it, as by a native id, which it is not. A known name stays with its
-    /// session.
+    /// Lets a session be found by what a caller calls it, or by a sub-agent's id, as by a native id, which it is not. A
+    /// known name stays with its session.
     fn add_caller_name(
         &mut self,
         agent: &AgentName,

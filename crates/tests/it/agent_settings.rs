@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::harness::World;
+use serde_json::{Value, json};
+
+use crate::harness::{Agent, World};
 
 #[test]
 fn hooks_that_a_checkout_switches_off_are_reported_there() {
@@ -40,4 +42,58 @@ fn hooks_that_a_checkout_switches_off_are_reported_there() {
         fs::write(&path, "{ \"disableAllHooks\": false }").unwrap();
         repo.siglum(&["doctor"]).ok();
     }
+}
+
+/// The row of an agent in `siglum agents`.
+fn agent_row(repo: &crate::harness::Repo<'_>, name: &str) -> Value {
+    let listed = repo.world.json(&repo.dir, &["agents"]);
+    let rows = listed["agents"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["agent"] == name);
+    row.unwrap_or_else(|| panic!("{name}: {listed:#}")).clone()
+}
+
+#[test]
+fn agents_are_listed_with_the_state_of_their_hooks() {
+    let world = World::new();
+    let repo = world.repo();
+    let row = agent_row(&repo, "claude-code");
+    assert_eq!(row["found"], true, "{row:#}");
+    assert_eq!(row["hooks"], "installed");
+    assert_eq!(row["trusted"], true);
+    assert_eq!(row["last_seen_at"], Value::Null);
+    assert_eq!(row["transcript_days"], 30);
+    let mut agent = Agent::start(&repo, "seen");
+    agent.stop();
+    let row = agent_row(&repo, "claude-code");
+    assert!(row["last_seen_at"].is_string(), "{row:#}");
+
+    let settings = repo.dir.join(".claude");
+    fs::create_dir_all(&settings).unwrap();
+    let switch = json!({ "disableAllHooks": true }).to_string();
+    fs::write(settings.join("settings.json"), switch).unwrap();
+    let row = agent_row(&repo, "claude-code");
+    assert_eq!(row["hooks"], "disabled", "{row:#}");
+    assert_eq!(row["trusted"], false);
+    let detail = row["detail"].as_str().unwrap();
+    assert!(detail.contains("disableAllHooks"), "{detail}");
+
+    let row = agent_row(&repo, "qwen");
+    assert_eq!(row["hooks"], "installed", "{row:#}");
+    fs::remove_dir_all(world.home().join(".qwen")).unwrap();
+    let row = agent_row(&repo, "qwen");
+    assert_eq!(
+        (&row["found"], &row["hooks"]),
+        (&json!(false), &json!("none"))
+    );
+    assert!(row.get("trusted").is_none_or(Value::is_null), "{row:#}");
+
+    let shown = repo.siglum(&["agents"]).ok();
+    let gemini = shown.lines().find(|line| line.starts_with("Gemini CLI"));
+    let gemini = gemini.unwrap_or_else(|| panic!("{shown}"));
+    assert!(
+        gemini.ends_with("commits, turns, calls, sub-agents"),
+        "{shown}"
+    );
+    assert!(shown.contains("Recognised, but not recorded: "), "{shown}");
+    assert!(shown.contains("aider"), "{shown}");
 }

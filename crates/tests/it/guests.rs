@@ -148,12 +148,16 @@ fn pipes_in_the_place_of_files_hold_up_no_command() {
             let dir = repo.world.home().join(".pi/agent");
             dir.join("extensions/siglum.ts")
         },
+        |repo| repo.world.home().join(".qwen/settings.json"),
+        |repo| repo.world.home().join(".copilot/hooks/siglum.json"),
+        |repo| repo.world.home().join(".copilot/config.json"),
         |repo| repo.dir.join(".claude/settings.json"),
         |repo| repo.dir.join(".siglum.toml"),
         a_version,
     ];
     let commands: &[&[&str]] = &[
         &["status"],
+        &["agents"],
         &["doctor"],
         &["doctor", "--secrets"],
         &["cost"],

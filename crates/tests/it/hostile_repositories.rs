@@ -95,6 +95,7 @@ const COMMANDS: &[&[&str]] = &[
     &["search", "one"],
     &["cost"],
     &["status"],
+    &["agents"],
     &["session", "list"],
     &["checkpoint", "list"],
     &["pipeline", "list"],

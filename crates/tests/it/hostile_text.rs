@@ -198,6 +198,7 @@ const COMMANDS: &[&[&str]] = &[
     &["cost", "--by", "branch"],
     &["cost", "--by", "session"],
     &["status"],
+    &["agents"],
     &["session", "list"],
     &["session", "show", "one"],
     &["session", "show", "one", "--full"],

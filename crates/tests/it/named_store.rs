@@ -67,6 +67,7 @@ const OF_A_MACHINE: &[&str] = &[
 const ELSEWHERE: &[&str] = &[
     "statusline",
     "init",
+    "agents",
     "uninstall",
     "login",
     "logout",

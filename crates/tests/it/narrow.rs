@@ -18,6 +18,7 @@ const COMMANDS: &[&str] = &[
     "cost --by commit",
     "cost --by issue",
     "status",
+    "agents",
     "session list",
     "checkpoint list",
     "search work",

@@ -441,6 +441,8 @@ fn answers_at_80_and_at_160_columns() {
     Gemini CLI    hooks installed in ~/.gemini/settings.json
     OpenCode      hooks installed in ~/.config/opencode/plugins/siglum.js
     Pi            hooks installed in ~/.pi/agent/extensions/siglum.ts
+    Qwen Code     hooks installed in ~/.qwen/settings.json
+    Copilot CLI   hooks installed in ~/.copilot/hooks/siglum.json
 
     SESSION   AGENT        STATE    LAST  WHERE  TITLE
     01234567  claude-code  waiting  now   here   Please do the work.
@@ -457,6 +459,8 @@ fn answers_at_80_and_at_160_columns() {
     Gemini CLI    hooks installed in ~/.gemini/settings.json
     OpenCode      hooks installed in ~/.config/opencode/plugins/siglum.js
     Pi            hooks installed in ~/.pi/agent/extensions/siglum.ts
+    Qwen Code     hooks installed in ~/.qwen/settings.json
+    Copilot CLI   hooks installed in ~/.copilot/hooks/siglum.json
 
     SESSION   AGENT        STATE    LAST  WHERE  TITLE
     01234567  claude-code  waiting  now   here   Please do the work.

@@ -42,12 +42,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         (Some("install"), []) => install().map(|lab| lab.print()),
         (Some("path"), []) => Lab::at(&cache()?).map(|lab| lab.print()),
         (Some("run"), [_, _, ..]) => script("lab.py", &[&["run".to_owned()], rest].concat()),
-        (Some("record"), [_]) => script("record.py", rest),
+        (Some("record"), [_] | [_, _]) => script("record.py", rest),
         (Some("acp"), [_, _, ..]) => script("acp_client.py", rest),
         (Some("record-acp"), [_]) => script("record_acp.py", rest),
         (Some("record-headless"), [_]) => script("record_headless.py", rest),
         _ => Err(Failure::Usage(
-            "lab install, path, run AGENT STEP…, record DIR, acp AGENT STEP…, record-acp DIR or record-headless DIR"
+            "lab install, path, run AGENT STEP…, record [AGENT] DIR, acp AGENT STEP…, record-acp DIR or record-headless DIR"
                 .to_owned(),
         )),
     }

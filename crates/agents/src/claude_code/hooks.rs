@@ -1,8 +1,8 @@
 //! Our hooks in `~/.claude/settings.json`.
+//!
+//! Never hooked: a hook of `WorktreeCreate` makes the worktree in the agent's place.
 
-use jsonc_parser::ast::Value;
-
-use crate::command_hooks::{CommandHooks, Hooked, member, parse};
+use crate::command_hooks::{CommandHooks, Hooked, switched_off};
 use crate::install::{InstallState, SettingsError, SettingsFile};
 use crate::known::CLAUDE_CODE;
 
@@ -13,7 +13,7 @@ const TOOLS: &str = "Bash|Write|Edit|MultiEdit|NotebookEdit|Task|Agent";
 
 /// The hooks; the timeout is in seconds.
 pub(crate) const HOOKS: CommandHooks = CommandHooks {
-    agent: CLAUDE_CODE.name,
+    arguments: CLAUDE_CODE.name,
     hooked: &[
         Hooked::plain("SessionStart"),
         Hooked::plain("SessionEnd"),
@@ -26,6 +26,8 @@ pub(crate) const HOOKS: CommandHooks = CommandHooks {
         Hooked::plain("SubagentStop"),
         Hooked::plain("PreCompact"),
         Hooked::plain("PostCompact"),
+        Hooked::plain("StopFailure"),
+        Hooked::plain("CwdChanged"),
     ],
     timeout: 10,
 };
@@ -43,32 +45,9 @@ pub(super) fn inspect(files: &[SettingsFile], shim: &str) -> Result<InstallState
     // The agent's own settings come first in the list, and give way to those of the checkout.
     let own = own.iter().skip(1).chain(own.first()).copied();
     let managed = || parts.iter().chain(&whole).copied();
-    let only_managed = decides(managed(), "allowManagedHooksOnly");
-    let all = || decides(managed().chain(own), "disableAllHooks");
+    let only_managed = switched_off(managed(), "allowManagedHooksOnly");
+    let all = || switched_off(managed().chain(own), "disableAllHooks");
     Ok(only_managed.or_else(all).unwrap_or(state))
-}
-
-/// The state that a setting puts hooks into, if the first file that has a value for it switches it on.
-fn decides<'f>(
-    mut files: impl Iterator<Item = &'f SettingsFile>,
-    setting: &'static str,
-) -> Option<InstallState> {
-    let value = |file: &SettingsFile| flag(file.text.as_deref().unwrap_or_default(), setting);
-    let (file, is_on) = files.find_map(|file| Some((file, value(file)?)))?;
-    is_on.then(|| InstallState::SwitchedOff {
-        setting,
-        path: file.path.clone(),
-    })
-}
-
-fn flag(settings: &str, name: &str) -> Option<bool> {
-    let Ok(Some(Value::Object(root))) = parse(settings) else {
-        return None;
-    };
-    match &member(&root, name)?.value {
-        Value::BooleanLit(lit) => Some(lit.value),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub(super) const BRIEF: u32 = 3;
 
 /// The hooks; the timeout is in seconds.
 pub(crate) const HOOKS: CommandHooks = CommandHooks {
-    agent: CODEX.name,
+    arguments: CODEX.name,
     hooked: &[
         Hooked::plain("SessionStart"),
         Hooked::brief("SessionEnd", BRIEF),

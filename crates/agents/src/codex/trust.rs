@@ -54,7 +54,7 @@ pub(super) fn placed(hooks: Option<&str>, shim: &str) -> Result<Vec<Placed>, Ins
                     event: event.clone(),
                     place: format!("{}:{group_at}:{hook_at}", label(event)),
                     hash: hash(event, group["matcher"].as_str(), command, hook),
-                    ours: our_program(command, shim, HOOKS.agent).is_some(),
+                    ours: our_program(command, shim, HOOKS.arguments).is_some(),
                 });
             }
         }

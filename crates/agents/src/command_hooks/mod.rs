@@ -7,6 +7,7 @@ mod command;
 mod document;
 mod plan;
 mod render;
+mod switch;
 
 #[cfg(test)]
 mod tests;
@@ -16,12 +17,14 @@ pub use command::quote;
 pub(crate) use document::{Container, Entry, member, parse};
 pub(crate) use plan::{form, root};
 pub(crate) use render::{Hooked, Json, Layout};
+pub(crate) use switch::switched_off;
 
 /// The hooks that we want of one agent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandHooks {
-    /// Its name in the ledger, which the hook command says.
-    pub(crate) agent: &'static str,
+    /// What the hook command says behind `hook`: the agent's name in the ledger, and what makes a failure harmless where the
+    /// agent takes one for a refusal.
+    pub(crate) arguments: &'static str,
     /// The events, in the order in which they are written.
     pub(crate) hooked: &'static [Hooked],
     /// How long the agent waits for the hook at most, in the agent's own unit.

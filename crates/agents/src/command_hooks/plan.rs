@@ -37,7 +37,7 @@ impl CommandHooks {
         before: Option<&str>,
         shim: &str,
     ) -> Result<String, InstallError> {
-        let command = command(shim, self.agent)?;
+        let command = command(shim, self.arguments)?;
         let text = before.unwrap_or_default();
         let bare = text.trim_start_matches(BOM);
         if bare.trim().is_empty() {
@@ -93,7 +93,7 @@ impl CommandHooks {
 
     /// What of our hooks the settings hold.
     pub(crate) fn inspect(&self, text: &str, shim: &str) -> Result<InstallState, InstallError> {
-        let command = command(shim, self.agent)?;
+        let command = command(shim, self.arguments)?;
         let found = self.ours(text.trim_start_matches(BOM), shim)?;
         if found.is_empty() {
             return Ok(InstallState::Missing);
@@ -180,7 +180,7 @@ impl CommandHooks {
                     let Some(command) = string(hook, "command") else {
                         continue;
                     };
-                    let Some(program) = our_program(command, shim, self.agent) else {
+                    let Some(program) = our_program(command, shim, self.arguments) else {
                         continue;
                     };
                     let matcher = string(group, "matcher").map(str::to_owned);

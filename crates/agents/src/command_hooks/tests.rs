@@ -178,6 +178,7 @@ fn the_hooks_look_like_this() {
         .map(|(name, groups)| format!("{name} {}", groups[0]["matcher"]))
         .collect();
     assert_snapshot!(events.join("\n"), @r#"
+    CwdChanged null
     PostCompact null
     PostToolUse "Bash|Write|Edit|MultiEdit|NotebookEdit|Task|Agent"
     PostToolUseFailure "Bash|Write|Edit|MultiEdit|NotebookEdit|Task|Agent"
@@ -186,6 +187,7 @@ fn the_hooks_look_like_this() {
     SessionEnd null
     SessionStart null
     Stop null
+    StopFailure null
     SubagentStart null
     SubagentStop null
     UserPromptSubmit null

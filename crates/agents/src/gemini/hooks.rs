@@ -14,7 +14,7 @@ const TOOLS: &str = "^(run_shell_command|write_file|replace|edit|invoke_agent)$"
 
 /// The hooks; the timeout is in milliseconds.
 pub(super) const HOOKS: CommandHooks = CommandHooks {
-    agent: GEMINI.name,
+    arguments: GEMINI.name,
     hooked: &[
         Hooked::plain("SessionStart"),
         Hooked::plain("SessionEnd"),

@@ -5,19 +5,21 @@
 //! a call comes under the name of all calls that do the same ([`event::unnamed`]), and the engine tells
 //! them apart.
 //!
+//! Qwen Code came from it: what its tools take and return is read by what is shared here.
+//!
 //! [`event::unnamed`]: siglum_domain::observation::event::unnamed
 
 mod discover;
 mod hooks;
-mod output;
+pub(crate) mod output;
 mod passage;
 mod path;
 mod reduce;
 mod retention;
 mod spec;
-mod tools;
+pub(crate) mod tools;
 mod transcript;
-mod wire;
+pub(crate) mod wire;
 
 #[cfg(test)]
 mod fixture;

@@ -14,15 +14,18 @@ const CLOSING: &[&str] = &[
     "Error: ",
 ];
 
+/// Closing lines that a fork writes where there is nothing to say.
+const NO_REASON: &[&str] = &["Signal: (none)", "Exit Code: 0", "Error: (none)"];
+
 /// What a command printed, else why it failed; and whether it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Output<'a> {
-    pub(super) text: &'a str,
-    pub(super) failed: bool,
+pub(crate) struct Output<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) failed: bool,
 }
 
 /// Reads what the tool told the model; all of it is output where it has another form.
-pub(super) fn output(response: &str) -> Output<'_> {
+pub(crate) fn output(response: &str) -> Output<'_> {
     let inner = response.trim();
     let inner = inner
         .strip_prefix("<untrusted_context>")
@@ -40,7 +43,8 @@ pub(super) fn output(response: &str) -> Output<'_> {
             break;
         };
         if last.starts_with(closing) {
-            if matches!(*closing, "Signal: " | "Exit Code: " | "Error: ") {
+            let is_reason = matches!(*closing, "Signal: " | "Exit Code: " | "Error: ");
+            if is_reason && !NO_REASON.contains(&last) {
                 why = Some(last);
             }
             text = before;

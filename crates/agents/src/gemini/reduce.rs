@@ -10,6 +10,15 @@ use super::{path, tools};
 use crate::draft::{self, Draft};
 use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced, WriteHint};
 
+/// Events that are known and say nothing that other events do not.
+const SILENT: &[&str] = &[
+    "AfterModel",
+    "BeforeModel",
+    "BeforeToolSelection",
+    "Notification",
+    "PreCompress",
+];
+
 pub(super) fn reduce(call: &HookCall<'_>) -> Result<Reduced, ReduceError> {
     let hook: Hook<'_> = draft::parse(call.payload)?;
     let mut draft = Draft::new(call, hook.session_id, hook.event)?;
@@ -42,7 +51,8 @@ impl Reduction<'_> {
             "AfterAgent" => self.stop(),
             "BeforeTool" => self.tool_started(),
             "AfterTool" => self.tool_ended(),
-            _ => {}
+            name if SILENT.contains(&name) => {}
+            _ => self.draft.push_other(),
         }
     }
 

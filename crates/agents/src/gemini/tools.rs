@@ -16,25 +16,25 @@ const PLAIN: &[&str] = &["file_path"];
 /// How many digits of a digest name calls that are alike.
 const DIGITS: usize = 16;
 
-/// What a tool of this name does.
-pub(super) fn class(tool: &str) -> ToolClass {
+/// What a tool of this name does, here or in a fork.
+pub(crate) fn class(tool: &str) -> ToolClass {
     match tool {
         "write_file" | "replace" | "edit" => ToolClass::Edit,
         "run_shell_command" => ToolClass::Shell,
-        "invoke_agent" => ToolClass::Agent,
+        "invoke_agent" | "agent" => ToolClass::Agent,
         _ => ToolClass::Other,
     }
 }
 
 /// The file that an edit tool's input names, absolute where that can be told.
-pub(super) fn edited(input: Field<'_>, cwd: Option<&str>) -> Option<PathBuf> {
+pub(crate) fn edited(input: Field<'_>, cwd: Option<&str>) -> Option<PathBuf> {
     let path = input.object::<ToolInput<'_>>().file_path.text()?;
     let usable = !path.is_empty() && path.len() <= 4096 && !path.contains('\0');
     usable.then(|| normal(&Path::new(cwd.unwrap_or_default()).join(&*path)))
 }
 
 /// The input as short JSON: long values become their size, and so does all content of an edit.
-pub(super) fn summary(class: ToolClass, input: Field<'_>) -> String {
+pub(crate) fn summary(class: ToolClass, input: Field<'_>) -> String {
     summary::summarize(class, input, PLAIN)
 }
 
@@ -56,7 +56,12 @@ pub(super) fn likeness(
         .text()
         .filter(|text| text.len() <= BODY_LIMIT)
         .map_or_else(|| summary(class, input), std::borrow::Cow::into_owned);
-    let subject = redactor.redact_cow(&subject);
+    digest_of_likeness(tool, &subject, redactor)
+}
+
+/// The name of all calls of a tool that do something to one subject.
+pub(crate) fn digest_of_likeness(tool: &str, subject: &str, redactor: &Redactor) -> String {
+    let subject = redactor.redact_cow(subject);
     let mut hasher = blake3::Hasher::new();
     hasher.update(tool.as_bytes());
     hasher.update(b"\0");

@@ -99,6 +99,7 @@ fields! {
         before: "originalContent",
         after: "newContent",
         is_new: "isNewFile",
+        truncated: "truncatedForSession",
     }
 }
 

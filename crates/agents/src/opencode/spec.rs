@@ -2,10 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use siglum_domain::NativeId;
-
 use super::transcript::NoTranscript;
-use crate::command_hooks::quote;
 use crate::known::OPENCODE;
 use crate::plugin_file::PluginFile;
 use crate::record;
@@ -40,13 +37,16 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     plan_remove: |files, _| Ok(PluginFile::plan_remove(files)),
     inspect: |files, shim| PLUGIN.inspect(files, shim),
     retention_days: |_| None,
-    resume,
+    resume: |native| {
+        ["opencode", "--session", native.as_str()]
+            .map(str::to_owned)
+            .to_vec()
+    },
+    // Nobody has tried whether it goes on with a transcript that was put back.
+    resumed_transcript: |_, _, _, _| None,
+    is_whole: |_| false,
 };
 
 fn default_dir(home: &Path) -> PathBuf {
     home.join(".config/opencode")
-}
-
-fn resume(native: &NativeId) -> String {
-    format!("opencode --session {}", quote(native.as_str()))
 }

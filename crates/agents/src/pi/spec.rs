@@ -2,11 +2,8 @@
 
 use std::path::PathBuf;
 
-use siglum_domain::NativeId;
-
 use super::transcript::Reader;
 use super::{discover, passage, reduce};
-use crate::command_hooks::quote;
 use crate::known::PI;
 use crate::plugin_file::PluginFile;
 use crate::spec::AgentSpec;
@@ -40,9 +37,12 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     plan_remove: |files, _| Ok(PluginFile::plan_remove(files)),
     inspect: |files, shim| PLUGIN.inspect(files, shim),
     retention_days: |_| None,
-    resume,
+    resume: |native| {
+        ["pi", "--session", native.as_str()]
+            .map(str::to_owned)
+            .to_vec()
+    },
+    // Nobody has tried whether it goes on with a transcript that was put back.
+    resumed_transcript: |_, _, _, _| None,
+    is_whole: |_| false,
 };
-
-fn resume(native: &NativeId) -> String {
-    format!("pi --session {}", quote(native.as_str()))
-}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Export, Form, HEADERS, Member, TelemetrySpec, Wanted, Weight};
 use crate::command_hooks::Json;
 use crate::spec::AgentSpec;
-use crate::{claude_code, codex, gemini};
+use crate::{claude_code, codex, gemini, qwen};
 
 const ENDPOINT: &[&str] = &["env", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
@@ -54,21 +54,17 @@ pub static TELEMETRY: &[TelemetrySpec] = &[
             "Gemini CLI reads its token from ~/.gemini/.env, unless a `.env` nearer to the working directory is in the way or the directory is not trusted; under `siglum run` it always has it",
         ),
     ),
-    TelemetrySpec {
-        agent: "qwen",
-        title: "Qwen Code",
-        config_variable: Some("QWEN_HOME"),
-        home_variable: None,
-        default_dir: |home| home.join(".qwen"),
-        note: None,
-        files: &[Wanted {
+    signal(
+        &qwen::SPEC,
+        &[Wanted {
             name: "settings.json",
             form: Form::Json {
                 members: QWEN,
                 theirs: OWN_OUTPUT,
             },
         }],
-    },
+        None,
+    ),
     TelemetrySpec {
         agent: "opencode",
         title: "OpenCode",

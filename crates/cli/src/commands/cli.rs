@@ -68,6 +68,7 @@ enum Command {
     Status(commands::status::Args),
     Tail(commands::tail::Args),
     Statusline(commands::statusline::Args),
+    Agents(commands::agents::Args),
     #[cfg(feature = "gateway")]
     Serve(commands::serve::Args),
     #[cfg(feature = "gateway")]
@@ -159,6 +160,8 @@ impl Command {
             Self::Init(_) | Self::Uninstall(_) => WorksOn::Machine,
             // A login is kept for this user, and for no store.
             Self::Login(_) | Self::Logout(_) => WorksOn::Machine,
+            // It tells of the agents on this machine, and of what their hooks left here.
+            Self::Agents(_) => WorksOn::Machine,
             // Hooks start it for what they left, whatever the environment of an agent or of git names.
             Self::Worker(_) => WorksOn::Machine,
             // It is in the prompt of every shell: what hooks record here, and no complaint.
@@ -234,6 +237,7 @@ impl Command {
                 | Self::Import(_)
                 | Self::Doctor(_)
                 | Self::Resume(_)
+                | Self::Agents(_)
         )
     }
 }
@@ -360,6 +364,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Cost(args) => commands::cost::run(&args, cx),
         Command::Tail(args) => commands::tail::run(&args, cx),
         Command::Statusline(args) => commands::statusline::run(&args, cx),
+        Command::Agents(args) => commands::agents::run(&args, cx),
         #[cfg(feature = "gateway")]
         Command::Serve(args) => commands::serve::run(&args, cx),
         #[cfg(feature = "gateway")]

@@ -52,6 +52,7 @@ const GROUPS: &[Group] = &[
         first: &["init", "uninstall"],
         others: &[
             "demo",
+            "agents",
             "import",
             "config",
             "completions",

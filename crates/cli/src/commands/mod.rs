@@ -1,6 +1,7 @@
 //! One file per command. The doc comment of its `Args` is its help.
 
 pub mod adopt;
+pub mod agents;
 pub mod audit;
 pub mod backup;
 pub mod check;

@@ -293,6 +293,7 @@ fn matter(
     }
     AgentMatter {
         parent: reduced.parent,
+        thread: reduced.thread,
         process,
         above,
         carried,

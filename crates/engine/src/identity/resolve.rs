@@ -67,6 +67,10 @@ pub(crate) fn resolve(
     if known.is_none() || named.is_some() || starts(matter) {
         tx.add_alias(&matter.agent, &matter.native, session, first_at)?;
     }
+    // It is found by it, and is not resumed by it.
+    if let Some(thread) = &matter.thread {
+        tx.add_caller_name(&matter.agent, thread, session, first_at)?;
+    }
     if known.is_none() || starts(matter) {
         goes_on(tx, session, matter, last_at)?;
         relate(tx, session, matter)?;

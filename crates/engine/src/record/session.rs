@@ -85,12 +85,8 @@ fn want_transcript(
     else {
         return Ok(());
     };
-    let stream = std::path::Path::new(path)
-        .file_stem()
-        .map(|s| s.to_string_lossy().into_owned())
-        .unwrap_or_default();
     tx.want_transcript(&TranscriptRecord {
-        stream,
+        stream: siglum_agents::stream_name(std::path::Path::new(path)),
         agent: matter.agent.clone(),
         session,
         native: matter.native.clone(),

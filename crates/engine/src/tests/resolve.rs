@@ -48,6 +48,29 @@ fn a_session_is_as_old_as_what_was_seen_first() {
 }
 
 #[test]
+fn what_a_sub_agent_tells_under_its_own_id_is_its_sessions() {
+    let mut stage = Stage::new();
+    let one = stage.hear(says("one", vec![prompt("p", 1)]));
+    let begins = AgentMatter {
+        thread: Some(native("sub")),
+        ..says("one", vec![call("c", "p", 2, ToolClass::Agent)])
+    };
+    assert_eq!(stage.hear(begins), one);
+    let inside = says("sub", vec![call("d", "p", 3, ToolClass::Shell)]);
+    assert_eq!(stage.hear(inside), one);
+    assert_eq!(stage.sessions().len(), 1);
+    assert_eq!(stage.read(|tx| tx.aliases(one)), [native("one")]);
+    // A session that is known by this id stays what it is.
+    let two = stage.hear(says("two", vec![prompt("q", 4)]));
+    let begins = AgentMatter {
+        thread: Some(native("two")),
+        ..says("one", vec![call("e", "p", 5, ToolClass::Agent)])
+    };
+    stage.hear(begins);
+    assert_eq!(stage.named("two"), Some(two));
+}
+
+#[test]
 fn a_fork_names_its_parent() {
     let mut stage = Stage::new();
     let old = stage.hear(says("old", vec![started(1, StartKind::Startup)]));

@@ -152,6 +152,10 @@ fn by_hooks(repo: &Repo<'_>, planted: &mut Planted) {
         ("codex", "PreToolUse", "tool_name"),
         ("gemini", "BeforeAgent", "prompt"),
         ("gemini", "BeforeTool", "tool_name"),
+        ("qwen", "UserPromptSubmit", "prompt"),
+        ("qwen", "PreToolUse", "tool_name"),
+        ("copilot", "UserPromptSubmit", "prompt"),
+        ("copilot", "PreToolUse", "tool_name"),
     ];
     for (agent, event, field) in events {
         let secret = planted.by(&format!("hook of {agent}, {event}, {field}"));

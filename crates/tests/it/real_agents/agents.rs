@@ -254,16 +254,16 @@ impl Agent {
     }
 }
 
-/// A new session, or an earlier one by this flag.
+/// A new session, or an earlier one by this flag. Only some of these agents take an id, or fork.
 #[track_caller]
 fn resumed(command: &mut Command, start: Start<'_>, flag: &str) {
     match start {
-        Start::New => {}
-        Start::Resume(id) => {
-            command.args([flag, id]);
-        }
-        other => panic!("nothing starts this agent so: {other:?}"),
-    }
+        Start::New => command,
+        Start::Resume(id) => command.args([flag, id]),
+        Start::Named(id) => command.args(["--session-id", id]),
+        Start::Fork(id) => command.args([flag, id, "--fork-session"]),
+        Start::Continue => panic!("nothing starts this agent so: {start:?}"),
+    };
 }
 
 /// Writes Pi's settings.

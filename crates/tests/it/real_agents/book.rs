@@ -182,6 +182,29 @@ impl Lab {
         }
         assert_eq!(book.declines, Vec::<String>::new());
     }
+
+    /// The ledger, of agents that do not tell their model which session asks: as many calls as the model asked for, and its
+    /// tokens, also after the transcripts were imported. What went into a cache is not told.
+    #[track_caller]
+    pub(super) fn book_in_sum(&self) -> Book {
+        self.book();
+        self.siglum(&["import"]);
+        let book = self.book();
+        let answers = self.model.answers();
+        let steps = answers.iter().filter(|answer| answer.why == "turn");
+        let calls: usize = steps.map(|answer| answer.calls.len()).sum();
+        let known: usize = book.sessions.iter().map(|s| s.calls.len()).sum();
+        assert_eq!(known, calls, "{book:#?}");
+        let tokens = book.sessions.iter().map(|s| s.tokens);
+        let known = tokens.fold(Tokens::default(), |sum, tokens| sum + tokens);
+        let counted = Tokens {
+            cache_write: 0,
+            ..self.model.all_counted(&["turn"])
+        };
+        assert_eq!(known, counted, "{book:#?}");
+        assert_eq!(book.declines, Vec::<String>::new());
+        book
+    }
 }
 
 impl Book {

@@ -262,6 +262,11 @@ fn codex_is_counted_once_with_hooks() {
 }
 
 #[test]
+fn qwen_is_counted_once_with_hooks() {
+    a_conversation(Agent::Qwen, Hooks::Installed);
+}
+
+#[test]
 fn gemini_is_counted_once_with_hooks() {
     a_conversation(Agent::Gemini, Hooks::Installed);
 }

@@ -10,6 +10,29 @@ use crate::hook::{Boundary, HookCall, ReduceError, Reduced, WriteHint};
 
 /// Most background tasks that are kept.
 const TASK_LIMIT: usize = 64;
+/// Events that are known and say nothing that other events do not.
+const SILENT: &[&str] = &[
+    "ConfigChange",
+    "DirectoryAdded",
+    "Elicitation",
+    "ElicitationResult",
+    "FileChanged",
+    "InstructionsLoaded",
+    "MessageDisplay",
+    "Notification",
+    "PermissionRequest",
+    "PostModelSwitch",
+    "PostToolBatch",
+    "PreCompact",
+    "PreModelSwitch",
+    "Setup",
+    "TaskCompleted",
+    "TaskCreated",
+    "TeammateIdle",
+    "UserPromptExpansion",
+    "WorktreeCreate",
+    "WorktreeRemove",
+];
 
 pub(in crate::claude_code) fn reduce(call: &HookCall<'_>) -> Result<Reduced, ReduceError> {
     let hook: Hook<'_> = draft::parse(call.payload)?;
@@ -42,7 +65,8 @@ impl Reduction<'_> {
             "SubagentStart" => self.subagent_start(),
             "SubagentStop" => self.subagent_stop(),
             "PostCompact" => self.compacted(),
-            _ => {}
+            name if SILENT.contains(&name) => {}
+            _ => self.draft.push_other(),
         }
     }
 

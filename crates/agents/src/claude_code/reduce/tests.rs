@@ -209,7 +209,8 @@ fn every_recorded_payload_names_session_directory_and_transcript() {
 fn other_events_and_fields_are_no_error() {
     for event in [
         json!("MessageDisplay"),
-        json!("FromTheFuture"),
+        json!("WorktreeCreate"),
+        json!("from the future"),
         json!(7),
         Value::Null,
     ] {
@@ -223,6 +224,43 @@ fn other_events_and_fields_are_no_error() {
     }
     let bare = reduced(&json!({"session_id": "s", "hook_event_name": "PostToolUse"}));
     assert_eq!(bare.observations[0].key, "hook:d1:PostToolUse");
+}
+
+/// In the form that the agent documents.
+#[test]
+fn a_turn_that_an_error_ends_is_over() {
+    let failed = json!({"session_id": "s", "prompt_id": "p", "hook_event_name": "StopFailure", "error": "rate_limit",
+        "error_details": "429", "last_assistant_message": "API Error: Rate limit reached"});
+    let reduced = reduced(&failed);
+    assert_eq!(reduced.boundary, Boundary::TurnEnd);
+    assert_eq!(reduced.observations[0].event, "stop:p");
+    let Fact::Stopped { last_message, .. } = &reduced.observations[0].fact else {
+        panic!("a stop: {reduced:?}");
+    };
+    let said = last_message.as_ref().and_then(Body::text);
+    assert_eq!(said, Some("API Error: Rate limit reached"));
+}
+
+/// What it tells is where the agent works now, which all payloads do.
+#[test]
+fn a_change_of_directory_is_noted_with_the_new_one() {
+    let changed = json!({"session_id": "s", "hook_event_name": "CwdChanged", "cwd": "/repo/deep", "old_cwd": "/repo",
+        "new_cwd": "/repo/deep"});
+    for (payload, name) in [
+        (changed, "CwdChanged"),
+        (
+            json!({"session_id": "s", "hook_event_name": "FromTheFuture", "cwd": "/repo/deep"}),
+            "FromTheFuture",
+        ),
+    ] {
+        let reduced = reduced(&payload);
+        // Not by its delivery: it may come with every command.
+        assert_eq!(reduced.observations[0].key, format!("hook:other:{name}"));
+        let name = name.to_owned();
+        assert_eq!(reduced.observations[0].fact, Fact::Other { name });
+        assert_eq!(reduced.observations.len(), 1);
+        assert_eq!(reduced.cwd.as_deref(), Some("/repo/deep"));
+    }
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The state between the lines of one transcript.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 use siglum_domain::observation::{Observation, Source, Tokens};
@@ -235,9 +234,9 @@ impl TranscriptReader for Reader {
         };
         self.read(offset, &line, redactor, &mut out);
         ReadLine {
-            cwd: place(line.cwd),
-            git_branch: place(line.git_branch),
-            version: place(line.version),
+            cwd: line.cwd.place(),
+            git_branch: line.git_branch.place(),
+            version: line.version.place(),
             ..out
         }
     }
@@ -278,13 +277,6 @@ fn archived(raw: &str) -> Option<Timestamp> {
         .then(|| serde_json::from_str(raw).ok())??;
     line.uuid.text()?;
     line.timestamp.text()?.parse().ok()
-}
-
-/// A short text about where a line was written.
-fn place(field: Field<'_>) -> Option<Cow<'_, str>> {
-    field.text().filter(|text| {
-        !text.is_empty() && text.len() <= 4096 && !text.chars().any(char::is_control)
-    })
 }
 
 fn id(field: Field<'_>) -> Option<String> {

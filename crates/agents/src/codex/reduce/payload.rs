@@ -11,6 +11,9 @@ use crate::draft::{self, Draft};
 use crate::hook::{BODY_LIMIT, Boundary, HookCall, ReduceError, Reduced, WriteHint};
 use crate::paths;
 
+/// Events that are known and say nothing that other events do not.
+const SILENT: &[&str] = &["PermissionRequest", "PreCompact"];
+
 pub(in crate::codex) fn reduce(call: &HookCall<'_>) -> Result<Reduced, ReduceError> {
     let hook: Hook<'_> = draft::parse(call.payload)?;
     let mut draft = Draft::new(call, hook.session_id, hook.event)?;
@@ -48,7 +51,8 @@ impl Reduction<'_> {
             "SubagentStart" => self.subagent_start(),
             "SubagentStop" => self.subagent_stop(),
             "PostCompact" => self.compacted(),
-            _ => {}
+            name if SILENT.contains(&name) => {}
+            _ => self.draft.push_other(),
         }
     }
 

@@ -329,17 +329,14 @@ fn only_a_payload_without_a_session_is_an_error() {
 
 #[test]
 fn other_events_and_fields_are_no_error() {
-    for event in [
-        "PreCompact",
-        "PermissionRequest",
-        "Notification",
-        "",
-        "X\ny",
-    ] {
+    for event in ["PreCompact", "PermissionRequest", "", "X\ny"] {
         let seen = reduced(&json!({"session_id": "s", "hook_event_name": event, "new": [{}]}));
         assert_eq!(seen.observations, [], "{event}");
         assert_eq!(seen.declines, [], "{event}");
     }
+    let unknown = reduced(&json!({"session_id": "s", "hook_event_name": "FromTheFuture"}));
+    let kinds: Vec<_> = unknown.observations.iter().map(|o| o.fact.kind()).collect();
+    assert_eq!(kinds, ["other"]);
     let odd = reduced(&json!({
         "session_id": "s", "turn_id": "a\u{1}", "agent_id": 7, "cwd": "relative",
         "transcript_path": "/etc/passwd", "hook_event_name": "Stop",

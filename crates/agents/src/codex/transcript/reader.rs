@@ -1,6 +1,5 @@
 //! The state between the lines of one transcript.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -91,7 +90,7 @@ impl Reader {
             ("turn_context", _) => {
                 self.turn_begins(&payload);
                 self.model = word(payload.model).or(self.model.take());
-                line.out.cwd = place(payload.cwd);
+                line.out.cwd = payload.cwd.place();
                 self.cwd = line
                     .out
                     .cwd
@@ -132,11 +131,11 @@ impl Reader {
             self.session = root;
         }
         line.out.forked_from = native(payload.forked_from).filter(|from| *from != self.session);
-        line.out.cwd = place(payload.cwd);
+        line.out.cwd = payload.cwd.place();
         let git: Git<'_> = payload.git.object();
-        line.out.git_branch = place(git.branch);
+        line.out.git_branch = git.branch.place();
         self.began_at = word(git.commit);
-        line.out.version = place(payload.version);
+        line.out.version = payload.version.place();
         self.cwd = meta.cwd;
     }
 
@@ -284,13 +283,6 @@ impl TranscriptReader for Reader {
     fn copy(&self) -> Box<dyn TranscriptReader> {
         Box::new(self.clone())
     }
-}
-
-/// A short text about where a line was written.
-fn place(field: Field<'_>) -> Option<Cow<'_, str>> {
-    field.text().filter(|text| {
-        !text.is_empty() && text.len() <= 4096 && !text.chars().any(char::is_control)
-    })
 }
 
 /// A word from outside: short, and without control characters.

@@ -155,6 +155,10 @@ pub fn print(cx: &Cx, installed: &Installed) -> Result<(), CommandError> {
         field(cx, "git", styled(&git(installed), installed.git_sound()))?;
     }
     for (agent, text, good) in &installed.agents {
+        // `siglum agents` lists those that are not on this machine.
+        if !good && !env::agent_dir(agent).is_dir() {
+            continue;
+        }
         field(cx, agent.title, styled(text, *good))?;
     }
     Ok(())

@@ -1,5 +1,4 @@
-//! Qwen Code, which is recorded by its telemetry alone. Log records tell requests and calls with the turn they are of,
-//! spans tell turns and sub-agents.
+//! Qwen Code. Log records tell requests and calls with the turn they are of, spans tell turns and sub-agents.
 
 use siglum_domain::observation::Outcome;
 

@@ -110,7 +110,7 @@ static AGENTS: &[AgentSpec] = &[
         native: nothing,
         reach: Reach::Session,
         second: SecondId::Conflict,
-        subagent: copilot::subagent,
+        subagent: nothing,
         started: nothing,
         listen: copilot::listen,
     },
