@@ -1,5 +1,6 @@
 //! The state between the lines of one transcript.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use siglum_domain::observation::{Observation, Source, Tokens};

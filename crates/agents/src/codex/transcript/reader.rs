@@ -112,7 +112,7 @@ impl Reader {
                 self.returned(line);
             }
             ("event_msg", "thread_name_updated") if self.subagent.is_none() => {
-                line.out.name = place(payload.thread_name);
+                line.out.name = payload.thread_name.place();
             }
             ("compacted", _) => self.compacted(line),
             _ => {}
