@@ -6,7 +6,6 @@
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
-use siglum_domain::Timestamp;
 use siglum_domain::access::Right;
 use siglum_domain::audit::Action;
 use siglum_domain::digest::Hasher;

@@ -270,7 +270,7 @@ fn the_extension_is_installed_with_the_program_that_it_calls() {
     let state = (SPEC.inspect)(&[installed], "/opt/siglum");
     assert_eq!(state, Ok(InstallState::Current));
     assert_eq!(
-        (SPEC.resume)(&native(PARENT)),
+        SPEC.resume_line(&native(PARENT)),
         format!("pi --session {PARENT}")
     );
 }
