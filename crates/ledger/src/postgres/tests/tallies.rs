@@ -79,7 +79,9 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there() {
          ALTER TABLE repositories DROP COLUMN roots, DROP COLUMN remote, DROP COLUMN clone_of;
          DROP INDEX sessions_by_conversation, commits_by_at; DROP TABLE active_runs, run_events;
          DROP INDEX sessions_by_short_id, checkpoints_by_short_id, tokens_by_short_id, aliases_by_native,
-             checkpoints_by_repository, declines_by_at, audit_by_at, audit_by_actor, statements_of_commits",
+             checkpoints_by_repository, declines_by_at, audit_by_at, audit_by_actor, statements_of_commits;
+         ALTER TABLE session_repositories DROP COLUMN hour, DROP COLUMN works; DROP TABLE session_links, verified;
+         DROP INDEX sessions_quarantined",
     )
     .unwrap();
     assert_eq!(miscounts(&home), []);
