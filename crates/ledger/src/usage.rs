@@ -67,12 +67,16 @@ pub const fn quarter_start(at: Timestamp) -> Timestamp {
     Timestamp::from_nanos(nanos.saturating_sub(nanos.rem_euclid(QUARTER)))
 }
 
+/// When the quarter of an hour that a time is in is over.
+pub(crate) const fn quarter_past(at: Timestamp) -> Timestamp {
+    Timestamp::from_nanos(quarter_start(at).nanos().saturating_add(QUARTER))
+}
+
 /// The quarter of an hour that a time is in, or the part of it between two splits: its start, and when it is over. A split
 /// belongs to what is before it.
 fn quarter_around(at: Timestamp, splits: &[Timestamp]) -> (Timestamp, Timestamp) {
     let behind = |split: &Timestamp| Timestamp::from_nanos(split.nanos().saturating_add(1));
-    let start = quarter_start(at);
-    let past = Timestamp::from_nanos(start.nanos().saturating_add(QUARTER));
+    let (start, past) = (quarter_start(at), quarter_past(at));
     let next = splits.partition_point(|split| *split < at);
     let before = next.checked_sub(1).and_then(|place| splits.get(place));
     (

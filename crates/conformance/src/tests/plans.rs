@@ -156,10 +156,6 @@ const ALLOWED: &[(&[&str], &str)] = &[
         "a slice of the oldest goes",
     ),
     (
-        &["DELETE FROM run_events", "LIMIT"],
-        "a slice of the oldest goes",
-    ),
-    (
         &["FROM tokens WHERE", "?1 IS NULL AND ?2 IS NULL"],
         "a page of all tokens",
     ),

@@ -35,10 +35,9 @@ INSERT INTO session_links (tenant, session, field, value, whole)
     SELECT e.tenant, e.session, e.field, e.value, NOT bool_or(e.kind = 'link_detached') AND min(e.at) = min(f.at)
     FROM stated e JOIN earliest f ON f.tenant = e.tenant AND f.session = e.session AND f.slot = e.slot
     GROUP BY e.tenant, e.session, e.field, e.value HAVING bool_or(e.kind = 'link_attached');
--- Sums of usage are split where a session made a commit, and not only by quarters of an hour. Those that are there are not
--- split before their session is folded again: until then, its messages are read instead.
-ALTER TABLE usage_quarters ADD COLUMN past bigint NOT NULL DEFAULT 0;
-UPDATE usage_quarters SET past = start + 900000000000;
+-- Sums of usage are split where a session made a commit, and not only by quarters of an hour. Those that are there go to the
+-- end of their quarter, and are not split before their session is folded again: until then, its messages are read instead.
+ALTER TABLE usage_quarters ADD COLUMN past bigint;
 
 -- The sessions of a repository are found by the repositories that they work in. Each entry of a log moves the last activity,
 -- and with it each index that has it.

@@ -33,10 +33,9 @@ INSERT INTO session_links (session, field, value, whole)
         max(e.kind = 'link_detached') = 0 AND min(e.at) = min(f.at)
     FROM stated e JOIN earliest f ON f.session = e.session AND f.slot = e.slot
     GROUP BY e.session, e.field, e.value HAVING max(e.kind = 'link_attached');
--- Sums of usage are split where a session made a commit, and not only by quarters of an hour. Those that are there are not
--- split before their session is folded again: until then, its messages are read instead.
-ALTER TABLE usage_quarters ADD COLUMN past INTEGER NOT NULL DEFAULT 0;
-UPDATE usage_quarters SET past = start + 900000000000;
+-- Sums of usage are split where a session made a commit, and not only by quarters of an hour. Those that are there go to the
+-- end of their quarter, and are not split before their session is folded again: until then, its messages are read instead.
+ALTER TABLE usage_quarters ADD COLUMN past INTEGER;
 
 -- The audit is asked for by time and by actor.
 CREATE INDEX audit_by_at ON audit (at, number);

@@ -4,9 +4,9 @@ use siglum_domain::{Oid, RepositoryId, SessionId};
 
 use super::columns::{Col, get, int, opt, raw};
 use super::tx::{Tx, Value};
-use crate::LedgerError;
 use crate::lookup::Window;
 use crate::record::{Order, SessionFilter};
+use crate::{LedgerError, Sessions};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -62,6 +62,16 @@ impl Tx<'_> {
         self.run(sql, &[&Col(session)]).map(drop)
     }
 
+    /// Makes the links that a session ever had anew, and the hour of its last activity, with all else that it amounts to.
+    pub(super) fn refold_around(&mut self, session: SessionId) -> Result<()> {
+        match self.statements_of_session(session) {
+            // What was folded of them stays.
+            Err(LedgerError::Damaged(_)) => {}
+            stated => self.fold_links_ever(session, &stated?)?,
+        }
+        self.fold_hour(session)
+    }
+
     /// A session that is new here may have commits already.
     pub(super) fn works_at_its_commits(&mut self, session: SessionId) -> Result<()> {
         let sql = "INSERT INTO session_repositories (tenant, repository, session, hour, works) \
@@ -80,12 +90,23 @@ impl Tx<'_> {
         let before = self.committing_session(repository, commit)?;
         change(self)?;
         let after = self.committing_session(repository, commit)?;
-        if let Some(session) = after {
-            self.split_at_commit(session, repository, commit)?;
+        // First the place, which holds the session: whoever folds it does so before the usages, too.
+        if before != after {
+            self.change_place(repository, before, after)?;
         }
-        if before == after {
-            return Ok(());
+        match after {
+            Some(session) => self.split_at_commit(session, repository, commit),
+            None => Ok(()),
         }
+    }
+
+    /// A commit in a repository became another session's.
+    fn change_place(
+        &mut self,
+        repository: RepositoryId,
+        before: Option<SessionId>,
+        after: Option<SessionId>,
+    ) -> Result<()> {
         if let Some(session) = after {
             self.put_place(session, repository, false)?;
         }

@@ -379,7 +379,7 @@ impl Sessions for Tx<'_> {
         self.store_summary(session, m)?;
         let sql = "UPDATE sessions SET folded = $3 WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session), &int(folded)])?;
-        Ok(())
+        self.refold_around(session)
     }
 
     fn refold(&mut self, session: Option<SessionId>) -> Result<()> {

@@ -13,8 +13,8 @@ use super::tx::{Tx, Value};
 use crate::row::{from_json, from_word, word};
 use crate::stored::unreadable_session;
 use crate::usage::{
-    commit_head, commit_time, pack_left_out, pack_quarter_left_out, quarter_start, quarters,
-    unpack_left_out, unpack_quarter_left_out,
+    commit_head, commit_time, pack_left_out, pack_quarter_left_out, quarter_past, quarter_start,
+    quarters, unpack_left_out, unpack_quarter_left_out,
 };
 use crate::{
     LedgerError, QuarterFilter, QuarterRecord, SessionCommit, SessionLink, UsageFilter,
@@ -60,7 +60,7 @@ const OF_QUARTER: usize = 14;
 
 fn quarter_row(row: &Row) -> Result<QuarterRecord> {
     let [repeated, retold, copied] = unpack_quarter_left_out(raw::<Option<&str>>(row, 9)?)?;
-    let id: SessionId = get(row, 0)?;
+    let (id, start): (SessionId, Timestamp) = (get(row, 0)?, get(row, 1)?);
     // A session whose record is damaged still has what it cost.
     let agent = get(row, OF_QUARTER).unwrap_or_else(|error| unreadable_session(id, &error).agent);
     Ok(QuarterRecord {
@@ -70,8 +70,9 @@ fn quarter_row(row: &Row) -> Result<QuarterRecord> {
             repository: opt(row, OF_QUARTER + 1).unwrap_or_default(),
         },
         quarter: UsageQuarter {
-            start: get(row, 1)?,
-            past: get(row, 13)?,
+            start,
+            // Sums from before they were split have none.
+            past: opt(row, 13)?.unwrap_or_else(|| quarter_past(start)),
             model: raw(row, 2)?,
             branch: raw(row, 3)?,
             counted: Records {
@@ -107,9 +108,7 @@ impl Tx<'_> {
         session: SessionId,
         change: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        // One at a time: of two who store the same message at once, neither would see the other's.
-        let held = "SELECT tenant FROM tenants WHERE tenant = $1 FOR NO KEY UPDATE";
-        self.row(held, &[], |_| Ok(()))?;
+        self.hold_usages()?;
         let before = self.messages_of(session)?;
         change(self)?;
         let after = self.messages_of(session)?;
@@ -125,19 +124,26 @@ impl Tx<'_> {
             .try_for_each(|session| self.sum_usage_up(session))
     }
 
+    /// One at a time: of two who store the same message at once, neither would see the other's.
+    fn hold_usages(&mut self) -> Result<()> {
+        let held = "SELECT tenant FROM tenants WHERE tenant = $1 FOR NO KEY UPDATE";
+        self.row(held, &[], |_| Ok(())).map(drop)
+    }
+
     /// Sums the usage of a session up anew.
     fn sum_usage_up(&mut self, session: SessionId) -> Result<()> {
-        let sql = "DELETE FROM usage_quarters WHERE tenant = $1 AND session = $2";
-        self.run(sql, &[&Col(session)])?;
+        // First what may be damaged: the sums stay then.
         let messages = self.usages(&UsageFilter {
             session: Some(session),
             ..UsageFilter::default()
         })?;
+        let splits = self.commit_times("session = $2", &[&Col(session)])?;
+        let sql = "DELETE FROM usage_quarters WHERE tenant = $1 AND session = $2";
+        self.run(sql, &[&Col(session)])?;
         let sql = format!(
             "INSERT INTO usage_quarters (tenant, {QUARTER_COLUMNS}, number) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
         );
-        let splits = self.commit_times("session = $2", &[&Col(session)])?;
         for (number, q) in (0i64..).zip(quarters(&messages, &splits)) {
             let tokens = q.counted.tokens;
             self.run(
@@ -176,7 +182,8 @@ impl Tx<'_> {
     }
 
     /// Splits the sums of a session where it made a commit, if that was within a sum: what is used before it and behind it
-    /// is told apart.
+    /// is told apart. Sums that cannot be made anew, since something is damaged, stay as they are, and answer with their
+    /// messages.
     pub(super) fn split_at_commit(
         &mut self,
         session: SessionId,
@@ -192,7 +199,11 @@ impl Tx<'_> {
                 .row(within, &[&Col(session), &Col(at)], |_| Ok(()))?
                 .is_some()
             {
-                return self.change_usages(session, |_| Ok(()));
+                self.hold_usages()?;
+                return match self.sum_usage_up(session) {
+                    Err(LedgerError::Damaged(_)) => Ok(()),
+                    done => done,
+                };
             }
         }
         Ok(())

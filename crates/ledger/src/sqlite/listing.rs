@@ -263,6 +263,7 @@ impl Tx<'_> {
 #[cfg(test)]
 mod tests {
     use siglum_domain::intake::Place;
+    use siglum_domain::link::Link;
     use siglum_domain::{AgentName, ConversationId, LedgerId, SessionId, Timestamp};
     use uuid::Uuid;
 
@@ -362,5 +363,48 @@ mod tests {
         })
         .unwrap();
         assert_eq!(listed(&mut ledger, of(&[1])), [999, 9, 8]);
+    }
+
+    #[test]
+    fn a_fold_makes_links_and_hours_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.db");
+        let new = Open::Command {
+            id: LedgerId::from_uuid(Uuid::from_u128(1)),
+            key: [7; 32],
+        };
+        let mut ledger = SqliteLedger::open(&path, new).unwrap();
+        let home = ledger.id();
+        let id = SessionId::from_uuid(Uuid::from_u128(1));
+        write(&mut ledger, Durability::Process, |tx| {
+            let place = Place {
+                common_dir: "/r/1".to_owned(),
+                worktree: "/r/1".to_owned(),
+            };
+            tx.note_place(&place, repository(1), Timestamp::from_nanos(1))?;
+            tx.create_session(&session(1, home, 1, 7))?;
+            let attached = Statement::LinkAttached {
+                session: id,
+                link: Link::IssueNumber(7),
+            };
+            tx.state(Timestamp::from_nanos(1), "me", "cli", &attached)
+        })
+        .unwrap();
+        let db = rusqlite::Connection::open(&path).unwrap();
+        let known = || -> String {
+            let sql = "SELECT group_concat(l.value || ' ' || l.whole || ' ' || r.hour) FROM session_links l \
+                 JOIN session_repositories r ON r.session = l.session";
+            let known: Option<String> = db.query_row(sql, [], |row| row.get(0)).unwrap();
+            known.unwrap_or_default()
+        };
+        assert_eq!(known(), "7 1 7");
+        db.execute_batch("UPDATE session_links SET whole = 0, value = '8'; UPDATE session_repositories SET hour = 1")
+            .unwrap();
+        assert_eq!(known(), "8 0 1");
+        write(&mut ledger, Durability::Process, |tx| {
+            tx.put_summary(id, &Summary::default(), 0)
+        })
+        .unwrap();
+        assert_eq!(known(), "7 1 7");
     }
 }

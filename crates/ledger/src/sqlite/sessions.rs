@@ -1,5 +1,7 @@
 //! Repositories, sessions, their names, processes, turns and statements in SQLite.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{OptionalExtension, Row, params};
 use siglum_domain::intake::{AgentVariable, Place};
 use siglum_domain::link::Link;
@@ -66,14 +68,37 @@ impl Tx<'_> {
     }
 
     /// Which links a session ever had, by all that is stated of it.
-    fn fold_links_ever(&self, session: SessionId, stated: &[StatementRecord]) -> Result<()> {
+    pub(super) fn fold_links_ever(
+        &self,
+        session: SessionId,
+        stated: &[StatementRecord],
+    ) -> Result<()> {
+        let ever = links_ever(stated).into_iter();
+        let ever = ever.map(|(link, is_whole)| (link.field().to_owned(), link.value(), is_whole));
+        let ever: BTreeSet<(String, String, bool)> = ever.collect();
+        let sql = "SELECT field, value, whole FROM session_links WHERE session = ?1";
+        let mut query = self.db.prepare_cached(sql)?;
+        let row = |row: &Row<'_>| {
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get::<_, String>(1)?,
+                row.get::<_, bool>(2)?,
+            ))
+        };
+        let known = query.query_map([Col(session)], row)?;
+        if known
+            .collect::<rusqlite::Result<BTreeSet<_>>>()
+            .is_ok_and(|known| known == ever)
+        {
+            return Ok(());
+        }
         let sql = "DELETE FROM session_links WHERE session = ?1";
         self.db.prepare_cached(sql)?.execute([Col(session)])?;
         let sql =
             "INSERT INTO session_links (session, field, value, whole) VALUES (?1, ?2, ?3, ?4)";
         let mut put = self.db.prepare_cached(sql)?;
-        for (link, is_whole) in links_ever(stated) {
-            put.execute((Col(session), link.field(), link.value(), is_whole))?;
+        for (field, value, is_whole) in ever {
+            put.execute((Col(session), field, value, is_whole))?;
         }
         Ok(())
     }
@@ -377,7 +402,7 @@ impl Sessions for Tx<'_> {
         self.db
             .prepare_cached("UPDATE sessions SET folded = ?2 WHERE id = ?1")?
             .execute((Col(session), int(folded)))?;
-        Ok(())
+        self.refold_around(session)
     }
 
     fn refold(&mut self, session: Option<SessionId>) -> Result<()> {

@@ -13,8 +13,8 @@ use super::open::Tx;
 use crate::row::{from_json, from_word, word};
 use crate::stored::unreadable_session;
 use crate::usage::{
-    commit_head, commit_time, pack_left_out, pack_quarter_left_out, quarter_start, quarters,
-    unpack_left_out, unpack_quarter_left_out,
+    commit_head, commit_time, pack_left_out, pack_quarter_left_out, quarter_past, quarter_start,
+    quarters, unpack_left_out, unpack_quarter_left_out,
 };
 use crate::{
     LedgerError, QuarterFilter, QuarterRecord, SessionCommit, SessionLink, UsageFilter,
@@ -62,7 +62,7 @@ const OF_QUARTER: usize = 14;
 fn quarter_row(row: &Row<'_>) -> Result<QuarterRecord> {
     let left_out: Option<String> = row.get(9)?;
     let [repeated, retold, copied] = unpack_quarter_left_out(left_out.as_deref())?;
-    let id: SessionId = get(row, 0)?;
+    let (id, start): (SessionId, Timestamp) = (get(row, 0)?, get(row, 1)?);
     // A session whose record is damaged still has what it cost.
     let agent = get(row, OF_QUARTER).unwrap_or_else(|error| unreadable_session(id, &error).agent);
     Ok(QuarterRecord {
@@ -72,8 +72,9 @@ fn quarter_row(row: &Row<'_>) -> Result<QuarterRecord> {
             repository: opt(row, OF_QUARTER + 1).unwrap_or_default(),
         },
         quarter: UsageQuarter {
-            start: get(row, 1)?,
-            past: get(row, 13)?,
+            start,
+            // Sums from before they were split have none.
+            past: opt(row, 13)?.unwrap_or_else(|| quarter_past(start)),
             model: row.get(2)?,
             branch: row.get(3)?,
             counted: Records {
@@ -204,8 +205,7 @@ fn read_usages(db: &Connection, filter: &UsageFilter) -> Result<Vec<UsageRecord>
 
 /// Sums the usage of a session up anew.
 fn sum_up(db: &Connection, session: SessionId) -> Result<()> {
-    let sql = "DELETE FROM usage_quarters WHERE session = ?1";
-    db.prepare_cached(sql)?.execute([Col(session)])?;
+    // First what may be damaged: the sums stay then.
     let messages = read_usages(
         db,
         &UsageFilter {
@@ -213,12 +213,14 @@ fn sum_up(db: &Connection, session: SessionId) -> Result<()> {
             ..UsageFilter::default()
         },
     )?;
+    let splits = commit_times(db, "session = ?1", [Col(session)])?;
+    let sql = "DELETE FROM usage_quarters WHERE session = ?1";
+    db.prepare_cached(sql)?.execute([Col(session)])?;
     let sql = format!(
         "INSERT INTO usage_quarters ({QUARTER_COLUMNS}, number) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
     );
     let mut put = db.prepare_cached(&sql)?;
-    let splits = commit_times(db, "session = ?1", [Col(session)])?;
     for (number, q) in (0i64..).zip(quarters(&messages, &splits)) {
         let tokens = q.counted.tokens;
         put.execute(params![
@@ -287,7 +289,8 @@ impl Tx<'_> {
     }
 
     /// Splits the sums of a session where it made a commit, if that was within a sum: what is used before it and behind it
-    /// is told apart.
+    /// is told apart. Sums that cannot be made anew, since something is damaged, stay as they are, and answer with their
+    /// messages.
     pub(super) fn split_at_commit(
         &mut self,
         session: SessionId,
@@ -301,7 +304,10 @@ impl Tx<'_> {
         let mut within = self.db.prepare_cached(within)?;
         for at in times {
             if within.exists((Col(session), Col(at)))? {
-                return sum_up(self.db, session);
+                return match sum_up(self.db, session) {
+                    Err(LedgerError::Damaged(_)) => Ok(()),
+                    done => done,
+                };
             }
         }
         Ok(())

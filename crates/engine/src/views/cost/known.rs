@@ -51,9 +51,9 @@ impl Known {
     ) -> Result<Option<Self>, LedgerError> {
         let mut known = Self::default();
         if let Some((first, others)) = query.links.split_first() {
-            let (mut linked, has_few) = known.sessions_with(tx, query, first)?;
+            let (mut linked, has_few) = sessions_with(tx, query, first)?;
             for link in others {
-                let (also, _) = known.sessions_with(tx, query, link)?;
+                let (also, _) = sessions_with(tx, query, link)?;
                 linked.retain(|session, _| also.contains_key(session));
                 for (session, is_whole) in &mut linked {
                     *is_whole &= also.get(session) == Some(&true);
@@ -79,29 +79,6 @@ impl Known {
             known.commits = commits::commits_of_sessions(tx, made)?;
         }
         Ok(Some(known))
-    }
-
-    /// The sessions that ever had a link, and whether there are few of them. Of many, those that used something in time.
-    fn sessions_with(
-        &self,
-        tx: &mut dyn Transaction,
-        query: &CostQuery,
-        link: &Link,
-    ) -> Result<(BTreeMap<SessionId, bool>, bool), LedgerError> {
-        let (field, value) = (link.field(), link.value());
-        let all = UsingSessions::default();
-        let mut found = tx.session_links(field, Some(&value), all, FEW + 1)?;
-        let has_few = found.len() <= FEW;
-        if !has_few {
-            let in_time = UsingSessions {
-                since: query.since,
-                until: query.until,
-                ..all
-            };
-            found = tx.session_links(field, Some(&value), in_time, 0)?;
-        }
-        let sessions = found.into_iter().map(|l| (l.session, l.is_whole)).collect();
-        Ok((sessions, has_few))
     }
 
     fn read_values(&mut self, links: Vec<SessionLink>) {
@@ -164,4 +141,26 @@ impl Known {
             false => CountsFor::Commit(next),
         }
     }
+}
+
+/// The sessions that ever had a link, and whether there are few of them. Of many, those that used something in time.
+fn sessions_with(
+    tx: &mut dyn Transaction,
+    query: &CostQuery,
+    link: &Link,
+) -> Result<(BTreeMap<SessionId, bool>, bool), LedgerError> {
+    let (field, value) = (link.field(), link.value());
+    let all = UsingSessions::default();
+    let mut found = tx.session_links(field, Some(&value), all, FEW + 1)?;
+    let has_few = found.len() <= FEW;
+    if !has_few {
+        let in_time = UsingSessions {
+            since: query.since,
+            until: query.until,
+            ..all
+        };
+        found = tx.session_links(field, Some(&value), in_time, 0)?;
+    }
+    let sessions = found.into_iter().map(|l| (l.session, l.is_whole)).collect();
+    Ok((sessions, has_few))
 }

@@ -66,11 +66,13 @@ pub fn look(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<Look, LedgerEr
         file(ledger, &mut report)?;
         tables(ledger, &mut report)?;
     }
+    if is_whole {
+        note_whole(ledger, report.is_sound().then_some(now));
+    }
     if report.is_sound() {
         notes.last = number(now);
         if is_whole {
             verified = Some(now);
-            note_whole(ledger, Some(now));
         }
         // That it cannot be noted takes nothing from what was found.
         let _ = write(ledger, Durability::Process, |tx| notes.write(tx));

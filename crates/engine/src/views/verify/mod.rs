@@ -19,8 +19,10 @@ pub use report::{Counts, Kind, Problem, Report};
 use siglum_domain::SessionId;
 use siglum_ledger::{Durability, Ledger, LedgerError, StoredSession, Verified, read, write};
 
+use crate::damage::undamaged;
 use crate::{EngineError, World};
 use around::Versions;
+use noted::Noted;
 
 /// How many sessions are asked for at a time.
 const SESSIONS: usize = 256;
@@ -42,9 +44,14 @@ pub fn verify(
         return Ok(verify_all(world, ledger, &mut |_| {})?.report);
     };
     let mut report = Report::default();
+    let state = undamaged(read(ledger, |tx| tx.session_state(id)))?.flatten();
     if let Some(stored) = read(ledger, |tx| tx.stored_session(id))? {
         let versions = &mut Versions::default();
-        one(world, ledger, &stored, None, versions, &mut report)?;
+        let end = one(world, ledger, &stored, None, versions, &mut report)?;
+        // Else what is wrong with it would be left out the next time.
+        let mut noted = Noted::default();
+        noted.add(world, &stored, state.as_ref(), end);
+        noted.write(ledger);
     }
     Ok(report)
 }

@@ -120,6 +120,22 @@ fn what_did_not_change_is_left_out_and_what_grew_is_verified() {
 }
 
 #[test]
+fn what_was_found_in_one_session_or_by_a_look_is_not_left_out() {
+    let (mut stage, sessions) = stage();
+    assert!(changes(&mut stage).is_whole);
+    let sql = "UPDATE observations SET key = 'other' WHERE session = ?1 AND sequence = 2";
+    damage(&stage, sql, sessions[3]);
+    assert!(changes(&mut stage).report.is_sound());
+    assert!(!checked(&mut stage, Some(sessions[3])).is_sound());
+    let found = changes(&mut stage);
+    assert!(!found.is_whole);
+    assert_eq!(unsound(&found.report), [sessions[3]]);
+    let found = stage.play(|world, ledger| super::look(world, ledger).unwrap());
+    assert!(found.is_whole && !found.report.is_sound(), "{found:?}");
+    assert!(changes(&mut stage).is_whole);
+}
+
+#[test]
 fn a_look_with_enough_time_is_at_everything_and_finds_again_what_it_found() {
     let (mut stage, sessions) = stage();
     let found = stage.play(|world, ledger| super::look(world, ledger).unwrap());
