@@ -4,6 +4,7 @@
 //! batches, as the worker would have written them by now.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use siglum_domain::commit::{Change, CommitFacts};
 use siglum_domain::evidence::{Basis, Committer, Evidence, Judgement, RULES, Verdict};
@@ -49,15 +50,16 @@ pub(crate) enum Care {
 /// Fills a ledger with sessions in one repository, each with turns, edits and a commit of its own
 /// upon a base of its own, as far as the history goes.
 pub(crate) fn fill(home: &Home, repo: &Repo, sessions: usize, care: Care) -> Fallible<()> {
-    fill_ledger(&mut home.ledger()?, repo, sessions, care)
+    fill_ledger(&mut home.ledger()?, repo, sessions, care, 0..DAYS)
 }
 
-/// Fills a ledger of any kind so.
+/// Fills a ledger of any kind so, with sessions of these ages, in days.
 pub(crate) fn fill_ledger(
     ledger: &mut dyn Ledger,
     repo: &Repo,
     sessions: usize,
     care: Care,
+    days: Range<usize>,
 ) -> Fallible<()> {
     let chance = Chance::new(sessions as u64 + 1);
     let filler = Filler::gather(4 << 20);
@@ -73,8 +75,8 @@ pub(crate) fn fill_ledger(
     let mut settled = 0;
     for number in 0..sessions {
         let commit = &repo.history[number % repo.history.len()];
-        let days = chance.below(DAYS * 24 * 60) as i64;
-        let at = now().plus_millis(-(days + 30) * 60_000);
+        let minutes = days.start * 24 * 60 + chance.below(days.len() * 24 * 60);
+        let at = now().plus_millis(-(minutes as i64 + 30) * 60_000);
         all.push(maker.session(ledger, at, commit, End::for_number(number))?);
         if all.len() - settled == BATCH || all.len() == sessions {
             if care == Care::Sealed {

@@ -72,6 +72,10 @@ fn is_summed(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     let unlike = desk.read(|tx| tx.unlike(9))?;
     same!(unlike, [], "rows whose sums are not theirs");
+    for state in desk.read(|tx| tx.session_states(None, 1_000))? {
+        let unlike = desk.read(|tx| tx.unlike_entries(state.session, 0, 9))?;
+        same!(unlike, [], "entries whose sums are not theirs");
+    }
     let miscounts = desk.read(|tx| tx.miscounts())?;
     same!(miscounts, [], "tables that are not what their tallies say");
     Ok(())

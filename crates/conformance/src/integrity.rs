@@ -2,7 +2,8 @@
 
 use siglum_domain::receipt::{payload_digest, seal};
 use siglum_ledger::{
-    EditDetail, EditRecord, Mode, Segment, SessionRecord, Transaction, TranscriptRecord,
+    EditDetail, EditRecord, LedgerError, Mode, Segment, SessionRecord, SessionState, Transaction,
+    TranscriptRecord, Verified,
 };
 
 use super::check::{Check, Desk, Outcome, Shelf, Wrong, holds, same};
@@ -20,6 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
         "a sound store has no strays and no row that went bad",
         strays,
     ),
+    Check::new("how far sessions were verified is known", verified),
     Check::new("all leases are taken from whoever has them", fenced),
 ];
 
@@ -237,10 +239,83 @@ fn strays(shelf: &dyn Shelf) -> Outcome {
     same!(desk.read(|tx| tx.strays())?, [], "strays");
     same!(desk.read(|tx| tx.unlike(9))?, [], "rows that went bad");
     same!(
+        desk.read(|tx| tx.unlike_entries(session_id(1), 0, 9))?,
+        [],
+        "entries that went bad"
+    );
+    same!(
         desk.read(|tx| tx.miscounts())?,
         [],
         "tables with other rows"
     );
+    Ok(())
+}
+
+fn verified(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let states = |desk: &mut Desk, after, limit| -> Outcome<Vec<SessionState>> {
+        desk.read(|tx| tx.session_states(after, limit))
+    };
+    let before = states(&mut desk, None, 9)?;
+    let of = |n: u128, forgotten: Option<i64>| {
+        let state = before.iter().find(|s| s.session == session_id(n));
+        Verified {
+            state: state.map(|s| s.state.clone()).unwrap_or_default(),
+            forgotten: forgotten.map(at),
+            receipt: 3,
+            sequence: 7,
+            digest: "d".to_owned(),
+            at: at(5),
+        }
+    };
+    desk.write(|tx| {
+        tx.put_verified(session_id(1), Some(&of(3, None)))?;
+        tx.put_verified(session_id(2), Some(&of(2, None)))
+    })?;
+    // What is noted later stands.
+    desk.write(|tx| tx.put_verified(session_id(1), Some(&of(1, Some(4)))))?;
+    let wanted = [Some(of(1, Some(4))), Some(of(2, None)), None];
+    let mut later = Desk::open(shelf)?;
+    for desk in [&mut desk, &mut later] {
+        for (after, limit, from, past) in [(None, 9, 0, 3), (None, 2, 0, 2), (Some(1), 1, 1, 2)] {
+            let found = states(desk, after.map(session_id), limit)?;
+            let ids: Vec<_> = found.iter().map(|s| s.session).collect();
+            same!(ids, [1, 2, 3].map(session_id)[from..past], "sessions");
+            let known: Vec<_> = found.iter().map(|s| s.verified.clone()).collect();
+            same!(known, wanted[from..past], "how far they were verified");
+            for state in found {
+                holds!(
+                    state.is_unchanged() == state.verified.is_some(),
+                    "what was not touched is as it was"
+                );
+                let one = desk.read(|tx| tx.session_state(state.session))?;
+                same!(one, Some(state), "one session");
+            }
+        }
+    }
+    let changes: [fn(&mut dyn Transaction) -> Result<(), LedgerError>; 5] = [
+        |tx| append(tx, session_id(1), 1, None, &prompt("k", "x")).map(drop),
+        |tx| tx.set_ended(session_id(1), Some(at(9))),
+        |tx| tx.quarantine(session_id(1), Some("why")),
+        |tx| tx.put_edit(&edit("e", "file", 1)),
+        |tx| tx.put_open_turn(&open_turn(1)),
+    ];
+    for change in changes {
+        let known = desk.read(|tx| tx.session_state(session_id(1)))?;
+        desk.write(change)?;
+        let found = desk.read(|tx| tx.session_state(session_id(1)))?;
+        holds!(found != known, "what changes is seen");
+        let other = desk.read(|tx| tx.session_state(session_id(2)))?;
+        holds!(
+            other.is_some_and(|state| state.is_unchanged()),
+            "another session is as it was"
+        );
+    }
+    desk.write(|tx| tx.put_verified(session_id(2), None))?;
+    let found = states(&mut desk, None, 9)?;
+    let known: Vec<_> = found.into_iter().map(|s| s.verified).collect();
+    same!(known, [wanted[0].clone(), None, None], "what is left");
     Ok(())
 }
 

@@ -34,6 +34,7 @@ mod retention;
 mod runs;
 mod sample;
 mod scopes;
+mod session_links;
 mod sessions;
 mod statements;
 mod suite;

@@ -25,6 +25,10 @@ pub(super) const CHECKS: &[Check] = &[
         "a session is listed in each repository that it works in",
         works_there,
     ),
+    Check::new(
+        "sessions of repositories come in pages, wherever they lie",
+        of_repositories,
+    ),
     Check::new("a tail finds the sessions that end in it", tails),
 ];
 
@@ -260,6 +264,83 @@ fn works_there(shelf: &dyn Shelf) -> Outcome {
         let found: Vec<_> = found.iter().map(|l| l.record.id).collect();
         same!(found, [session_id(1)], format!("sessions of {repository}"));
     }
+    Ok(())
+}
+
+fn of_repositories(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let home = furnish(&mut desk)?;
+    let hour = |n: i64| at(n * 3_601);
+    let judged = |n: u128| CommitRecord {
+        repository: repository_id(2),
+        judgement: judgement(by_session(n), Verdict::Likely),
+        ..commit(1)
+    };
+    desk.write(|tx| {
+        for (n, hours) in (16..24).zip((17..25).rev()) {
+            let mut record = session(n, home);
+            record.repository = Some(repository_id(2));
+            record.agent = agent(if n & 1 == 0 { "codex" } else { "pi" });
+            record.last_at = hour(hours);
+            tx.create_session(&record)?;
+        }
+        // It only has a commit there.
+        tx.put_commit(&judged(3))?;
+        tx.touch(session_id(3), hour(50), None, None)
+    })?;
+    let page = |limit: usize, places: &[u128]| SessionFilter {
+        repositories: places.iter().map(|n| repository_id(*n)).collect(),
+        limit,
+        ..SessionFilter::default()
+    };
+    let of_agent = SessionFilter {
+        agent: Some(agent("codex")),
+        ..page(2, &[2])
+    };
+    let until = SessionFilter {
+        until: Some(hour(20)),
+        ..page(2, &[2])
+    };
+    let since = SessionFilter {
+        since: Some(hour(23)),
+        ..page(9, &[2])
+    };
+    let created = SessionFilter {
+        order: Order::Created {
+            after: Some(session_id(20)),
+        },
+        ..page(2, &[1, 2])
+    };
+    let mut later = Desk::open(shelf)?;
+    for desk in [&mut desk, &mut later] {
+        let checks: [(SessionFilter, &[u128]); 11] = [
+            (page(1, &[2]), &[3]),
+            (page(3, &[2]), &[3, 16, 17]),
+            (page(9, &[2]), &[3, 16, 17, 18, 19, 20, 21, 22, 23]),
+            (page(0, &[2]), &[3, 16, 17, 18, 19, 20, 21, 22, 23]),
+            (page(2, &[1]), &[2, 1]),
+            (page(10, &[1, 2]), &[3, 16, 17, 18, 19, 20, 21, 22, 23, 2]),
+            (page(9, &[8]), &[]),
+            (of_agent.clone(), &[16, 18]),
+            (until.clone(), &[21, 22]),
+            (since.clone(), &[3, 16, 17]),
+            (created.clone(), &[19, 18]),
+        ];
+        for (filter, wanted) in checks {
+            let found = desk.read(|tx| tx.sessions(&filter))?;
+            let found: Vec<_> = found.iter().map(|l| l.record.id).collect();
+            let wanted: Vec<_> = wanted.iter().map(|n| session_id(*n)).collect();
+            same!(found, wanted, format!("sessions by {filter:?}"));
+        }
+    }
+    // What goes on comes first, and whose the commit was no more is not listed.
+    desk.write(|tx| {
+        tx.touch(session_id(23), hour(60), None, None)?;
+        tx.put_commit(&judged(16))
+    })?;
+    let found = desk.read(|tx| tx.sessions(&page(2, &[2])))?;
+    let found: Vec<_> = found.iter().map(|l| l.record.id).collect();
+    same!(found, [23, 16].map(session_id), "sessions after a change");
     Ok(())
 }
 

@@ -51,15 +51,22 @@ fn let_go(shelf: &dyn Shelf) -> Outcome {
         }
         Ok(())
     })?;
+    let left = |from: i64| -> Outcome {
+        let mut later = Desk::open(shelf)?;
+        for n in 1..5 {
+            let found = later.read(|tx| tx.request(&request(n).key))?;
+            same!(found, (n >= from).then(|| request(n)), "the request");
+        }
+        Ok(())
+    };
+    let gone = desk.write(|tx| tx.drop_requests(at(3), 1))?;
+    same!(gone, 1, "the oldest one is let go");
+    left(2)?;
+    desk.write(|tx| tx.put_request(&request(1)).map(drop))?;
     same!(
-        desk.write(|tx| tx.drop_requests(at(3)))?,
+        desk.write(|tx| tx.drop_requests(at(3), 9))?,
         2,
         "how many are let go"
     );
-    let mut later = Desk::open(shelf)?;
-    for n in 1..5 {
-        let found = later.read(|tx| tx.request(&request(n).key))?;
-        same!(found, (n >= 3).then(|| request(n)), "the request");
-    }
-    Ok(())
+    left(3)
 }

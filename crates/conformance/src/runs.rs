@@ -326,9 +326,12 @@ fn let_go(shelf: &dyn Shelf) -> Outcome {
     desk.write(|tx| {
         tx.drop_run_events(turn_id(9))?;
         tx.drop_run_events(turn_id(1))?;
-        tx.drop_old_run_events(at(0))?;
-        tx.drop_old_run_events(at(3))
+        tx.drop_old_run_events(at(0), 9).map(drop)
     })?;
+    let gone = desk.write(|tx| tx.drop_old_run_events(at(3), 1))?;
+    same!(gone, 1, "how many rows go at once");
+    let more = desk.write(|tx| tx.drop_old_run_events(at(3), 9))?;
+    same!(more, 1, "how many rows were left");
     for (turn, left) in [(1, Vec::<u64>::new()), (2, vec![5]), (3, vec![3, 5])] {
         same!(firsts(turn)?, left, "events that are not let go");
     }

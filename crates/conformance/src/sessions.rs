@@ -394,6 +394,18 @@ fn quarantined(shelf: &dyn Shelf) -> Outcome {
             same!(unsealed, wanted, "sessions to seal");
         }
     }
+    desk.write(|tx| {
+        tx.quarantine(session_id(2), Some("two"))?;
+        tx.quarantine(session_id(1), Some("one"))
+    })?;
+    let all = [(1, "one"), (2, "two")].map(|(n, why)| (session_id(n), why.to_owned()));
+    let mut later = Desk::open(shelf)?;
+    for desk in [&mut desk, &mut later] {
+        let found = desk.read(|tx| tx.quarantined_sessions(9))?;
+        same!(found, all, "damaged sessions");
+        let found = desk.read(|tx| tx.quarantined_sessions(1))?;
+        same!(found, all[..1], "a damaged session");
+    }
     Ok(())
 }
 

@@ -4,8 +4,9 @@ use super::check::{Check, Failure, Shelf};
 use super::{
     access, audit, checkpoints, claims, commits, contexts, deliveries, destinations, driven,
     dropping, entries, folds, forgetting, heartbeats, integrity, leases, lists, pipelines, places,
-    projections, queue, receipts, replicas, requests, restoring, retention, runs, scopes, sessions,
-    statements, telemetry, transactions, turns, usage, usage_quarters, waits,
+    projections, queue, receipts, replicas, requests, restoring, retention, runs, scopes,
+    session_links, sessions, statements, telemetry, transactions, turns, usage, usage_quarters,
+    waits,
 };
 
 /// All checks.
@@ -44,6 +45,7 @@ pub fn checks() -> Vec<Check> {
         scopes::CHECKS,
         usage::CHECKS,
         usage_quarters::CHECKS,
+        session_links::CHECKS,
         heartbeats::CHECKS,
         dropping::CHECKS,
         retention::CHECKS,

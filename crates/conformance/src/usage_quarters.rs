@@ -3,11 +3,10 @@
 use siglum_domain::Timestamp;
 use siglum_domain::evidence::Verdict;
 use siglum_domain::fold::{Records, Usage};
-use siglum_domain::link::Link;
 use siglum_domain::observation::Tokens;
 use siglum_ledger::{
-    CommitRecord, LedgerError, QUARTER, QuarterFilter, QuarterRecord, Statement, Summary,
-    Transaction, UsageQuarter, UsageSession, quarter_start,
+    CommitRecord, LedgerError, QUARTER, QuarterFilter, QuarterRecord, Summary, Transaction,
+    UsageQuarter, UsageSession, quarter_start,
 };
 
 use super::check::{Check, Desk, Outcome, Shelf, same};
@@ -22,10 +21,8 @@ pub(super) const CHECKS: &[Check] = &[
         "sums follow what is forgotten and dropped",
         sums_that_shrink,
     ),
-    Check::new(
-        "linked, committing and titled sessions are known",
-        remarkable,
-    ),
+    Check::new("sums are split where a commit was made", split),
+    Check::new("titles of sessions are known", titled),
 ];
 
 fn records(count: u64, tokens: Tokens) -> Records {
@@ -48,6 +45,7 @@ fn sum(n: u128, start: Timestamp, messages: &[Usage]) -> QuarterRecord {
         },
         quarter: UsageQuarter {
             start,
+            past: Timestamp::from_nanos(start.nanos() + QUARTER),
             model: first.and_then(|u| u.model.clone()),
             branch: first.and_then(|u| u.branch.clone()),
             counted,
@@ -168,16 +166,18 @@ fn find_quarters(shelf: &dyn Shelf) -> Outcome {
         repositories: places.iter().map(|n| repository_id(*n)).collect(),
         ..QuarterFilter::default()
     };
-    let of_session = with(&|f| f.session = Some(session_id(1)));
+    let of_session = with(&|f| f.sessions = vec![session_id(1)]);
+    let of_sessions = with(&|f| f.sessions = [4, 3].map(session_id).to_vec());
     let of_agent = with(&|f| f.agent = Some(agent("codex")));
     let of_model = with(&|f| f.model = Some("m".to_owned()));
     // The quarter that the time is in is meant, too.
     let since = with(&|f| f.since = Some(start(2, 500)));
     let until = with(&|f| f.until = Some(start(2, 0)));
     let within = with(&|f| f.until = Some(start(2, 1)));
-    let checks: [Expected; 9] = [
+    let checks: [Expected; 10] = [
         (with(&|_| {}), &[(1, 0), (1, 2), (3, 1), (4, 3)], "all sums"),
         (of_session, &[(1, 0), (1, 2)], "sums of a session"),
+        (of_sessions, &[(3, 1), (4, 3)], "sums of two sessions"),
         (of_places(&[1]), &[(1, 0), (1, 2)], "sums of a repository"),
         (of_places(&[1, 2]), &[(1, 0), (1, 2), (4, 3)], "sums of two"),
         (of_agent, &[(4, 3)], "sums of an agent"),
@@ -216,7 +216,7 @@ fn find_quarters(shelf: &dyn Shelf) -> Outcome {
 /// The sums of a session: how many messages count, and how many records are of copies.
 fn counted_and_copied(desk: &mut Desk, n: u128) -> Outcome<(u64, u64)> {
     let filter = QuarterFilter {
-        session: Some(session_id(n)),
+        sessions: vec![session_id(n)],
         ..QuarterFilter::default()
     };
     let found = desk.read(|tx| sums(tx, &filter))?;
@@ -292,7 +292,7 @@ fn sums_that_shrink(shelf: &dyn Shelf) -> Outcome {
         tx.forget_session(session_id(1), at(9))
     })?;
     let of_first = QuarterFilter {
-        session: Some(session_id(1)),
+        sessions: vec![session_id(1)],
         ..QuarterFilter::default()
     };
     let found = desk.read(|tx| sums(tx, &of_first))?;
@@ -343,28 +343,45 @@ fn sums_that_shrink(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
-fn remarkable(shelf: &dyn Shelf) -> Outcome {
+fn split(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
-    let attached = |n: u128| Statement::LinkAttached {
-        session: session_id(n),
-        link: Link::IssueNumber(7),
+    let messages = [
+        in_quarter("a", 0, 5),
+        in_quarter("b", 0, 9),
+        in_quarter("c", 0, 20),
+        in_quarter("d", 1, 0),
+    ];
+    let [first, second, third, next] = &messages;
+    let whole = [
+        sum(3, in_quarter("", 0, 0).at, &messages[..3]),
+        sum(3, next.at, &messages[3..]),
+    ];
+    desk.write(|tx| tx.put_usages(session_id(3), &messages))?;
+    same!(all_sums(&mut desk)?, whole, "sums before a commit");
+    let made = |n: u8, at: Timestamp, session: u128| CommitRecord {
+        at,
+        judgement: judgement(by_session(session), Verdict::Likely),
+        ..commit(n)
     };
-    let detached = |n: u128| Statement::LinkDetached {
-        session: session_id(n),
-        link: Link::IssueNumber(7),
-    };
+    desk.write(|tx| tx.put_commit(&made(1, second.at, 3)))?;
+    let behind = Timestamp::from_nanos(second.at.nanos() + 1);
+    let mut before = sum(3, whole[0].quarter.start, &[first.clone(), second.clone()]);
+    before.quarter.past = behind;
+    let mut after = sum(3, behind, std::slice::from_ref(third));
+    after.quarter.past = next.at;
+    let wanted = [before, after, whole[1].clone()];
+    same!(all_sums(&mut desk)?, wanted, "sums around a commit");
+    desk.write(|tx| tx.put_usages(session_id(3), &messages))?;
+    let mut later = Desk::open(shelf)?;
+    same!(all_sums(&mut later)?, wanted, "sums that are made again");
+    Ok(())
+}
+
+fn titled(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
     desk.write(|tx| {
-        // It never had the link that it loses.
-        for statement in [attached(3), attached(1), detached(3), detached(2)] {
-            tx.state(at(1), "me", "cli", &statement)?;
-        }
-        for (n, by) in [(1, by_session(3)), (2, by_session(2)), (3, by_session(3))] {
-            tx.put_commit(&CommitRecord {
-                judgement: judgement(by, Verdict::Likely),
-                ..commit(n)
-            })?;
-        }
         for n in [3, 2, 1] {
             let summary = Summary {
                 title: (n != 2).then(|| format!("tïtle {n}")),
@@ -377,11 +394,6 @@ fn remarkable(shelf: &dyn Shelf) -> Outcome {
     let title = |n: u128| (session_id(n), format!("tïtle {n}"));
     let mut later = Desk::open(shelf)?;
     for desk in [&mut desk, &mut later] {
-        let linked = desk.read(|tx| tx.linked_sessions())?;
-        same!(linked, [session_id(1), session_id(3)], "linked sessions");
-        let committing = desk.read(|tx| tx.committing_sessions())?;
-        let wanted = [session_id(2), session_id(3)];
-        same!(committing, wanted, "sessions with commits");
         let all = [3, 1, 2, 9].map(session_id);
         let titles = desk.read(|tx| tx.titles(&all))?;
         same!(titles, [title(1), title(3)], "titles");

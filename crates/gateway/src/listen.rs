@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use hyper_util::server::graceful::GracefulShutdown;
-use siglum_domain::Tenant;
+use siglum_domain::{Tenant, Timestamp};
 use siglum_engine::driven::remote;
 use siglum_engine::worker;
 use siglum_engine::worker::Slice;
-use siglum_ledger::{Durability, write};
+use siglum_ledger::{Durability, Ledger, LedgerError, write};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -49,6 +49,9 @@ const FOLDS: usize = 64;
 const SILENT: Duration = Duration::from_secs(15);
 /// How long what came of a request is kept for those who ask again.
 const KEPT: Duration = Duration::from_hours(24);
+/// How many rows of a kind go in one transaction, and how many transactions follow each other.
+const SLICE: usize = 1_000;
+const SLICES: usize = 10;
 
 /// Serves until SIGTERM or SIGINT comes; then no run is begun, and what has begun is finished, in the time that
 /// `settings` give it. `ready` hears the address.
@@ -244,11 +247,9 @@ async fn tidy(app: App) {
         for tenant in tenants {
             let tidied = app.ledgers().write(&tenant, |here, ledger| {
                 let id = ledger.id();
-                let now = here.now();
+                let kept = i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
+                drop_older(ledger, here.now().plus_millis(-kept))?;
                 write(ledger, Durability::Process, |tx| {
-                    let kept = i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
-                    tx.drop_requests(now.plus_millis(-kept))?;
-                    tx.drop_old_run_events(now.plus_millis(-kept))?;
                     remote::expire(here, tx, id, SILENT)
                 })
             });
@@ -265,6 +266,21 @@ async fn tidy(app: App) {
             settle_turns(&app).await;
         }
     }
+}
+
+/// Lets go of requests and events of runs that are older than a time, a bounded part of them: nobody waits for all of them
+/// after a long pause. What is left is for the next time.
+fn drop_older(ledger: &mut dyn Ledger, before: Timestamp) -> Result<(), LedgerError> {
+    for _ in 0..SLICES {
+        let gone = write(ledger, Durability::Process, |tx| {
+            let requests = tx.drop_requests(before, SLICE)?;
+            Ok(requests.max(tx.drop_old_run_events(before, SLICE)?))
+        })?;
+        if gone < SLICE as u64 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Settles the turns whose drivers let their leases run out.

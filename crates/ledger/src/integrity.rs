@@ -56,6 +56,42 @@ pub struct StoredSegment {
     pub lines: Read<u64>,
 }
 
+/// How far a session was verified, and was sound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// What was there of it, as [`SessionState`] has it.
+    pub state: String,
+    /// Up to when things of it had been forgotten.
+    pub forgotten: Option<Timestamp>,
+    /// The number of its last receipt; 0 where it had none.
+    pub receipt: u64,
+    /// The last entry under that receipt.
+    pub sequence: u64,
+    /// The digest of that receipt.
+    pub digest: String,
+    pub at: Timestamp,
+}
+
+/// What is there of a session, without a look at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionState {
+    pub session: SessionId,
+    /// Numbers of which one changes whenever its record, its log, its receipts, its transcripts, its edits or its open turn
+    /// do. They mean nothing but that.
+    pub state: String,
+    /// How far it was verified last.
+    pub verified: Option<Verified>,
+}
+
+impl SessionState {
+    /// Whether nothing happened to it since it was verified.
+    #[must_use]
+    pub fn is_unchanged(&self) -> bool {
+        let verified = self.verified.as_ref();
+        verified.is_some_and(|verified| verified.state == self.state)
+    }
+}
+
 /// Rows that belong to nothing that is there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stray {
@@ -110,8 +146,27 @@ pub trait Integrity {
     ) -> Result<Vec<String>>;
     /// What git calls a file version that an edit names by its address, and in which repository.
     fn blob_of(&mut self, object: &str) -> Result<Option<(RepositoryId, Oid)>>;
-    /// Rows whose columns are not what was stored, so many of each table, of those that nothing else verifies.
+    /// Rows beside the logs whose columns are not what was stored, so many of each table, of those that nothing else
+    /// verifies.
     fn unlike(&mut self, limit: usize) -> Result<Vec<Unlike>>;
+    /// The same of the entries of a log behind a sequence, as far as no receipt covers their columns.
+    fn unlike_entries(
+        &mut self,
+        session: SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Unlike>>;
+    /// What is there of the sessions behind an id, by id.
+    fn session_states(
+        &mut self,
+        after: Option<SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionState>>;
+    /// The same of one session.
+    fn session_state(&mut self, id: SessionId) -> Result<Option<SessionState>>;
+    /// Notes how far a session was verified, or, with nothing, that it is to be verified as a whole; what was noted before
+    /// is replaced.
+    fn put_verified(&mut self, session: SessionId, verified: Option<&Verified>) -> Result<()>;
     /// Tables that have lost rows since they were stored, or have others.
     fn miscounts(&mut self) -> Result<Vec<Miscount>>;
     /// Rows that belong to a session or transcript that is not there, or whose id cannot be read; in order.

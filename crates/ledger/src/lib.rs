@@ -18,6 +18,7 @@ mod forgetting;
 mod heartbeats;
 mod integrity;
 mod launch;
+mod links;
 mod log;
 mod lookup;
 mod pipelines;
@@ -59,7 +60,10 @@ pub use contexts::{
 pub use error::LedgerError;
 pub use forgetting::Forgetting;
 pub use heartbeats::{HeartbeatRecord, Heartbeats, TickRecord, TickTotal};
-pub use integrity::{Integrity, Read, Stored, StoredEntry, StoredSegment, StoredSession, Stray};
+pub use integrity::{
+    Integrity, Read, SessionState, Stored, StoredEntry, StoredSegment, StoredSession, Stray,
+    Verified,
+};
 pub use log::{Appended, Log, NewEntry};
 pub use pipelines::{NewPipelineEvent, PipelineRecord, Pipelines};
 #[cfg(feature = "postgres")]
@@ -92,6 +96,6 @@ pub use texts::{TextColumn, TextForm};
 pub use transaction::{BlobWork, Durability, Joined, Ledger, Transaction, read, write};
 pub use turns::{KeyedReceipt, Lease, OpenTurn, Turns};
 pub use usage::{
-    QUARTER, QuarterFilter, QuarterRecord, UsageFilter, UsageQuarter, UsageRecord, UsageSession,
-    Usages, quarter_start,
+    QUARTER, QuarterFilter, QuarterRecord, SessionCommit, SessionLink, UsageFilter, UsageQuarter,
+    UsageRecord, UsageSession, Usages, UsingSessions, made_at, quarter_start,
 };

@@ -1,11 +1,78 @@
-//! What people type of an id, as an index can look for it, and lists of several repositories.
+//! What people type of an id, as an index can look for it, and lists of some repositories.
 
 use std::collections::BTreeSet;
 
-use siglum_domain::RepositoryId;
 use siglum_domain::id::{SHORT_DIGITS, is_tail};
+use siglum_domain::{RepositoryId, SessionId, Timestamp};
 
 use crate::LedgerError;
+use crate::record::{SessionFilter, SessionListing};
+
+/// An hour, in nanoseconds. So exactly the sessions of a repository are in the order of their last activity: a row for each
+/// turn of theirs would have to be moved otherwise.
+pub(crate) const HOUR: i64 = 3_600_000_000_000;
+
+/// The hour of a time, as stores number them.
+pub(crate) const fn hour_of(at: Timestamp) -> i64 {
+    at.nanos() / HOUR
+}
+
+/// How many times more sessions are looked at where some had too few that are meant.
+const WIDER: usize = 16;
+
+/// Which sessions of some repositories are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// Those that were active last in these hours, or between them.
+    pub(crate) hours: (i64, i64),
+    /// Those from this one on, by id.
+    pub(crate) from: Option<SessionId>,
+}
+
+impl Window {
+    /// All that a filter may mean.
+    pub(crate) fn of_filter(filter: &SessionFilter) -> Self {
+        Self {
+            hours: (
+                filter.since.map_or(i64::MIN, hour_of),
+                filter.until.map_or(i64::MAX, hour_of),
+            ),
+            from: None,
+        }
+    }
+}
+
+/// Whether a filter picks few sessions, wherever they work.
+pub(crate) fn picks_few(filter: &SessionFilter) -> bool {
+    filter.id.is_some()
+        || filter.conversation.is_some()
+        || filter.parent.is_some()
+        || (filter.open && filter.seen)
+        || !filter.links.is_empty()
+}
+
+/// A page of the sessions of some repositories. `narrow` gives the window that has so many sessions, the first ones in the
+/// order of the page, or nothing where all have no more; `list` gives the page of a window. A window is made wider until
+/// its page is full: other conditions may leave few of its sessions.
+pub(crate) fn page_of_repositories<S>(
+    store: &mut S,
+    filter: &SessionFilter,
+    narrow: impl Fn(&mut S, usize) -> Result<Option<Window>, LedgerError>,
+    list: impl Fn(&mut S, Window) -> Result<Vec<SessionListing>, LedgerError>,
+) -> Result<Vec<SessionListing>, LedgerError> {
+    let mut sessions = filter.limit;
+    while sessions > 0 {
+        let Some(window) = narrow(store, sessions)? else {
+            break;
+        };
+        let page = list(store, window)?;
+        if page.len() == filter.limit {
+            return Ok(page);
+        }
+        sessions = sessions.saturating_mul(WIDER);
+    }
+    list(store, Window::of_filter(filter))
+}
 
 /// The greatest of what several repositories have, `limit` of them or all with 0: each is asked by itself, since an index
 /// has the rows of one repository in order, and those of several in none.

@@ -28,6 +28,6 @@ pub trait Requests {
     fn request(&mut self, key: &str) -> Result<Option<RequestRecord>>;
     /// Notes a request; `false`, and nothing is noted, where there is one of its key.
     fn put_request(&mut self, record: &RequestRecord) -> Result<bool>;
-    /// Lets go of the requests that were done before a time. Gives their number.
-    fn drop_requests(&mut self, before: Timestamp) -> Result<u64>;
+    /// Lets go of requests that were done before a time, `limit` at most, oldest first. Gives their number.
+    fn drop_requests(&mut self, before: Timestamp, limit: usize) -> Result<u64>;
 }

@@ -152,6 +152,6 @@ pub trait Runs {
     fn cut_run_events(&mut self, turn: TurnId, last: u64) -> Result<()>;
     /// Lets go of the events of a run.
     fn drop_run_events(&mut self, turn: TurnId) -> Result<()>;
-    /// Lets go of all events that were stored before a time.
-    fn drop_old_run_events(&mut self, before: Timestamp) -> Result<()>;
+    /// Lets go of events that were stored before a time, `limit` rows at most, oldest first. Gives how many rows went.
+    fn drop_old_run_events(&mut self, before: Timestamp, limit: usize) -> Result<u64>;
 }

@@ -211,10 +211,13 @@ pub(crate) const SUMMED: &[(&str, &[&str])] = &[
     ("registrations", &["ledger", "token", "at"]),
 ];
 
+/// The table of the logs, which is larger than all others together.
+pub(crate) const LOG: &str = "observations";
+
 /// Whether a table has a tally. A session says how long its log is, and receipts are chained up to there: hooks write many
 /// entries, and need not count them again.
 pub(crate) fn is_tallied(table: &str) -> bool {
-    table != "observations" && SUMMED.iter().any(|(summed, _)| *summed == table)
+    table != LOG && SUMMED.iter().any(|(summed, _)| *summed == table)
 }
 
 /// The tables that have a tally.

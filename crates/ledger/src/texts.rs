@@ -159,6 +159,8 @@ const COLUMNS: &[(&str, TextForm, &[&str])] = &[
     ("runs", Text, &["by", "error"]),
     ("runs", Own, &["status"]),
     ("segments", Name, &["stream"]),
+    ("session_links", Name, &["value"]),
+    ("session_links", Own, &["field"]),
     ("sessions", Name, &["conversation_id", "cwd", "worktree"]),
     ("sessions", Text, &["quarantined"]),
     ("sessions", Kept, &["agent"]),
@@ -196,6 +198,7 @@ const COLUMNS: &[(&str, TextForm, &[&str])] = &[
     ("usages", Kept, &["event", "request", "subagent"]),
     ("usages", Json, &["left_out"]),
     ("usages", Own, &["source"]),
+    ("verified", Own, &["state", "digest"]),
     ("worktrees", Name, &["path"]),
     ("worktrees", Own, &["swept_head"]),
 ];

@@ -107,4 +107,6 @@ pub trait Turns {
     /// Says that what is stored of a session is damaged, and how; or that it is sound again. Nothing is refused
     /// here: whoever writes asks before.
     fn quarantine(&mut self, session: SessionId, reason: Option<&str>) -> Result<()>;
+    /// The sessions of which that was said, by id, each with the reason.
+    fn quarantined_sessions(&mut self, limit: usize) -> Result<Vec<(SessionId, String)>>;
 }

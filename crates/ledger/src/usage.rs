@@ -4,13 +4,15 @@
 
 use std::collections::BTreeMap;
 
+use siglum_domain::evidence::Verdict;
 use siglum_domain::fold::{Records, Usage};
 use siglum_domain::observation::Tokens;
 use siglum_domain::price::prompt_band;
-use siglum_domain::{AgentName, RepositoryId, SessionId, Timestamp};
+use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
 
 use crate::LedgerError;
-use crate::row::{from_json, json};
+use crate::record::SeenBy;
+use crate::row::{from_json, from_word, json};
 
 type Result<T, E = LedgerError> = std::result::Result<T, E>;
 
@@ -30,18 +32,26 @@ impl UsageRecord {
         !self.copied && self.usage.is_counted()
     }
 
-    fn quarter_key(&self) -> QuarterKey<'_> {
-        let usage = &self.usage;
+    /// The length of its prompt, as far as prices tell lengths apart.
+    fn band(&self) -> usize {
         // What is not counted has no price.
         let prompt = match self.is_counted() {
-            true => usage.tokens.prompt(),
+            true => self.usage.tokens.prompt(),
             false => 0,
         };
+        prompt_band(prompt)
+    }
+
+    /// Where it is summed up, if sums are split at these times, which are in order.
+    fn quarter_key(&self, splits: &[Timestamp]) -> QuarterKey<'_> {
+        let usage = &self.usage;
+        let (start, past) = quarter_around(usage.at, splits);
         QuarterKey {
-            start: quarter_start(usage.at),
+            start,
+            past,
             model: usage.model.as_deref(),
             branch: usage.branch.as_deref(),
-            band: prompt_band(prompt),
+            band: self.band(),
         }
     }
 }
@@ -57,21 +67,44 @@ pub const fn quarter_start(at: Timestamp) -> Timestamp {
     Timestamp::from_nanos(nanos.saturating_sub(nanos.rem_euclid(QUARTER)))
 }
 
+/// When the quarter of an hour that a time is in is over.
+pub(crate) const fn quarter_past(at: Timestamp) -> Timestamp {
+    Timestamp::from_nanos(quarter_start(at).nanos().saturating_add(QUARTER))
+}
+
+/// The quarter of an hour that a time is in, or the part of it between two splits: its start, and when it is over. A split
+/// belongs to what is before it.
+fn quarter_around(at: Timestamp, splits: &[Timestamp]) -> (Timestamp, Timestamp) {
+    let behind = |split: &Timestamp| Timestamp::from_nanos(split.nanos().saturating_add(1));
+    let (start, past) = (quarter_start(at), quarter_past(at));
+    let next = splits.partition_point(|split| *split < at);
+    let before = next.checked_sub(1).and_then(|place| splits.get(place));
+    (
+        before.map_or(start, |split| start.max(behind(split))),
+        splits
+            .get(next)
+            .map_or(past, |split| past.min(behind(split))),
+    )
+}
+
 /// What tells the quarters of a session apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct QuarterKey<'u> {
     start: Timestamp,
+    past: Timestamp,
     model: Option<&'u str>,
     branch: Option<&'u str>,
     /// The length of the prompts, as far as prices tell lengths apart.
     band: usize,
 }
 
-/// What messages of a session cost together: those of one quarter of an hour, one model, one branch, and prompts of one
-/// length, as far as prices tell lengths apart.
+/// What messages of a session cost together: those of one quarter of an hour, or of the part of it up to a commit or behind
+/// it, of one model, one branch, and prompts of one length, as far as prices tell lengths apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageQuarter {
     pub start: Timestamp,
+    /// When it is over.
+    pub past: Timestamp,
     pub model: Option<String>,
     pub branch: Option<String>,
     /// The messages that count, and their tokens.
@@ -92,6 +125,7 @@ impl UsageQuarter {
     fn empty(key: &QuarterKey<'_>) -> Self {
         Self {
             start: key.start,
+            past: key.past,
             model: key.model.map(str::to_owned),
             branch: key.branch.map(str::to_owned),
             counted: Records::default(),
@@ -103,22 +137,15 @@ impl UsageQuarter {
         }
     }
 
-    /// When it is over.
-    #[must_use]
-    pub const fn end(&self) -> Timestamp {
-        Timestamp::from_nanos(self.start.nanos().saturating_add(QUARTER))
-    }
-
     /// Whether a message of the same session is one of these.
     #[must_use]
     pub fn holds(&self, message: &UsageRecord) -> bool {
-        let own = QuarterKey {
-            start: self.start,
-            model: self.model.as_deref(),
-            branch: self.branch.as_deref(),
-            band: prompt_band(self.prompts.0),
-        };
-        message.quarter_key() == own
+        let usage = &message.usage;
+        self.start <= usage.at
+            && usage.at < self.past
+            && usage.model == self.model
+            && usage.branch == self.branch
+            && message.band() == prompt_band(self.prompts.0)
     }
 
     fn add(&mut self, message: &UsageRecord) {
@@ -148,11 +175,11 @@ impl UsageQuarter {
     }
 }
 
-/// What messages of a session cost together, in the order of their quarters.
-pub(crate) fn quarters(messages: &[UsageRecord]) -> Vec<UsageQuarter> {
+/// What messages of a session cost together, in the order of their quarters, which are split at these times.
+pub(crate) fn quarters(messages: &[UsageRecord], splits: &[Timestamp]) -> Vec<UsageQuarter> {
     let mut quarters: BTreeMap<QuarterKey<'_>, UsageQuarter> = BTreeMap::new();
     for message in messages {
-        let key = message.quarter_key();
+        let key = message.quarter_key(splits);
         let quarter = quarters.entry(key);
         let quarter = quarter.or_insert_with(|| UsageQuarter::empty(&key));
         quarter.add(message);
@@ -176,10 +203,108 @@ pub struct QuarterRecord {
     pub quarter: UsageQuarter,
 }
 
+/// A link that a session has or had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionLink {
+    pub session: SessionId,
+    /// The number or name that was linked.
+    pub value: String,
+    /// Whether it stood for the whole session: it was never detached, and nothing else of its kind was attached before.
+    pub is_whole: bool,
+}
+
+/// Which sessions are meant: these, or, if there are none, all that used something within a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UsingSessions<'a> {
+    pub sessions: &'a [SessionId],
+    /// Those that used something in the quarter of an hour that this time is in, or later.
+    pub since: Option<Timestamp>,
+    /// Those that used something in a quarter of an hour that begins before this time.
+    pub until: Option<Timestamp>,
+}
+
+impl UsingSessions<'_> {
+    /// The first start of a quarter of an hour within the time, and what all of them are before; nothing where all
+    /// sessions are meant.
+    pub(crate) fn starts(&self) -> Option<(i64, i64)> {
+        (self.since.is_some() || self.until.is_some()).then(|| {
+            (
+                self.since
+                    .map_or(i64::MIN, |since| quarter_start(since).nanos()),
+                self.until.map_or(i64::MAX, Timestamp::nanos),
+            )
+        })
+    }
+}
+
+/// What is known of a commit that a session made, without all that belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionCommit {
+    pub session: SessionId,
+    pub repository: RepositoryId,
+    pub commit: Oid,
+    /// When it was noticed.
+    pub at: Timestamp,
+    pub seen_by: SeenBy,
+    pub verdict: Verdict,
+    /// When git says it was made, and the first line of its message.
+    pub facts: Option<(Timestamp, String)>,
+    /// Whether it was made of another commit or became one, or another one has its checkpoint.
+    pub is_rewritten: bool,
+}
+
+impl SessionCommit {
+    /// When it was made.
+    #[must_use]
+    pub fn made_at(&self) -> Timestamp {
+        made_at(
+            self.at,
+            self.seen_by,
+            self.facts.as_ref().map(|facts| facts.0),
+        )
+    }
+}
+
+/// When a commit was made that was noticed `at`: a hook and the return of a call notice one at once; of any other, git
+/// tells the second, in `committed`.
+#[must_use]
+pub fn made_at(at: Timestamp, seen_by: SeenBy, committed: Option<Timestamp>) -> Timestamp {
+    match (committed, seen_by) {
+        (Some(committed), SeenBy::Sweep | SeenBy::Import | SeenBy::Rewrite) => {
+            committed.plus_millis(999)
+        }
+        _ => at,
+    }
+}
+
+/// What answers about cost read of the facts of a commit.
+#[derive(serde::Deserialize)]
+struct CommitHead {
+    committed: Timestamp,
+    subject: String,
+}
+
+/// The facts of a commit that answers about cost need, from all of them as they are stored.
+pub(crate) fn commit_head(stored: &str) -> Result<(Timestamp, String)> {
+    let head: CommitHead = from_json("commit", stored)?;
+    Ok((head.committed, head.subject))
+}
+
+/// When a commit was made, from what is stored of it; nothing where that cannot be read.
+pub(crate) fn commit_time(at: Timestamp, seen_by: &str, facts: Option<&str>) -> Option<Timestamp> {
+    let seen_by = from_word("seen by", seen_by).ok()?;
+    let committed = match seen_by {
+        SeenBy::Hook | SeenBy::Tool => None,
+        _ => facts.map(commit_head).transpose().ok()?.map(|head| head.0),
+    };
+    Some(made_at(at, seen_by, committed))
+}
+
 /// Which quarters are meant; nothing is said of what is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QuarterFilter {
-    pub session: Option<SessionId>,
+    /// Those of these sessions; of any, if there are none.
+    pub sessions: Vec<SessionId>,
     /// Those of sessions that began in one of these repositories; in any place, if there are none.
     pub repositories: Vec<RepositoryId>,
     /// Those of sessions of this agent.
@@ -225,10 +350,17 @@ pub trait Usages {
         filter: &QuarterFilter,
         take: &mut dyn FnMut(QuarterRecord),
     ) -> Result<()>;
-    /// The sessions that a link was ever attached to, by id.
-    fn linked_sessions(&mut self) -> Result<Vec<SessionId>>;
-    /// The sessions that commits are judged to be of, by id.
-    fn committing_sessions(&mut self) -> Result<Vec<SessionId>>;
+    /// The links of a kind that sessions ever had, by session, then by value; with `value`, only those with this one. At
+    /// most `limit`; 0 means all. The kind is one of [`siglum_domain::link::FIELDS`].
+    fn session_links(
+        &mut self,
+        field: &str,
+        value: Option<&str>,
+        of: UsingSessions<'_>,
+        limit: usize,
+    ) -> Result<Vec<SessionLink>>;
+    /// The commits that are judged to be of sessions, by session, then by repository and commit.
+    fn session_commits(&mut self, of: UsingSessions<'_>) -> Result<Vec<SessionCommit>>;
     /// The titles of those of these sessions that have one, by id.
     fn titles(&mut self, sessions: &[SessionId]) -> Result<Vec<(SessionId, String)>>;
 }
@@ -291,4 +423,25 @@ pub(crate) fn unpack_quarter_left_out(stored: Option<&str>) -> Result<[Records; 
         None => QuarterLeftOut::default(),
     };
     Ok(packed.map(unpack_records))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_is_split_where_a_commit_was_made() {
+        let at = Timestamp::from_nanos;
+        let around = |nanos: i64, splits: &[i64]| {
+            let splits: Vec<Timestamp> = splits.iter().map(|n| at(*n)).collect();
+            let (start, past) = quarter_around(at(nanos), &splits);
+            (start.nanos(), past.nanos())
+        };
+        assert_eq!(around(5, &[]), (0, QUARTER));
+        assert_eq!(around(5, &[-1, QUARTER + 9]), (0, QUARTER));
+        assert_eq!(around(5, &[7]), (0, 8));
+        assert_eq!(around(7, &[7]), (0, 8));
+        assert_eq!(around(8, &[7]), (8, QUARTER));
+        assert_eq!(around(8, &[3, 7, 9]), (8, 10));
+    }
 }

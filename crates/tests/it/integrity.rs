@@ -32,8 +32,8 @@ fn multiply(world: &World) {
          row_sum(s.id, s.id, 1, NULL, o.subagent, o.kind, o.at, o.recorded_at) \
          FROM sessions s, observations o WHERE s.conversation_id LIKE 'copy-%' AND o.kind = 'prompt'";
     until("the ledger is free", || store.execute(log, []).is_ok());
-    let places = "INSERT INTO session_repositories (repository, session) \
-         SELECT repository, id FROM sessions WHERE conversation_id LIKE 'copy-%'";
+    let places = "INSERT INTO session_repositories (repository, session, hour) \
+         SELECT repository, id, last_at / 3600000000000 FROM sessions WHERE conversation_id LIKE 'copy-%'";
     until("the ledger is free", || store.execute(places, []).is_ok());
     until("the ledger is free", || sum_all(&store).is_ok());
 }
@@ -48,8 +48,11 @@ fn idle(repo: &Repo<'_>) {
     });
 }
 
+/// Verifies one session, or everything: bytes are changed here that no program wrote.
 fn verify(repo: &Repo<'_>, args: &[&str]) -> (Option<i32>, Value) {
-    let ran = repo.siglum(&[&["verify", "--json"], args].concat());
+    let is_of_all = args.iter().all(|arg| arg.starts_with("--"));
+    let all: &[&str] = if is_of_all { &["--all"] } else { &[] };
+    let ran = repo.siglum(&[&["verify", "--json"], all, args].concat());
     let answer: Value = serde_json::from_str(&ran.stdout).expect(&ran.stdout);
     (ran.code, answer["data"].clone())
 }
@@ -82,7 +85,7 @@ fn one_damaged_session_among_a_thousand_is_named_and_the_others_are_served() {
         repo.siglum(&["log"]).ok();
         repo.siglum(&["why", "HEAD"]).ok();
         repo.siglum(&["show", "one"]).ok();
-        let before = files(&world);
+        let before = contents(&world);
         let (code, report) = verify(&repo, &[]);
         assert_eq!(code, Some(4), "{report}");
         let problems = report["problems"].as_array().unwrap();
@@ -96,7 +99,7 @@ fn one_damaged_session_among_a_thousand_is_named_and_the_others_are_served() {
                 .all(|p| is_of_bad(p) && p["kind"] == "damaged"),
             "{report}"
         );
-        assert_eq!(files(&world), before, "verifying wrote");
+        assert!(contents(&world) == before, "verifying wrote");
     }
     let (code, report) = verify(&repo, &["--quarantine"]);
     assert_eq!((code, &report["quarantined"]), (Some(4), &json!(1)));
@@ -136,6 +139,76 @@ fn one_damaged_session_among_a_thousand_is_named_and_the_others_are_served() {
 /// The bytes of the ledger's file.
 fn files(world: &World) -> Vec<u8> {
     fs::read(world.siglum_home().join("ledger.db")).unwrap()
+}
+
+/// All rows of the ledger, but for notes of what was verified.
+fn contents(world: &World) -> Vec<String> {
+    let store = world.store();
+    let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('verified', 'cursors') ORDER BY 1";
+    let mut tables = store.prepare(tables).unwrap();
+    let tables = tables.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let mut all = Vec::new();
+    for table in tables.map(Result::unwrap) {
+        let mut rows = store.prepare(&format!("SELECT * FROM {table}")).unwrap();
+        let columns = rows.column_count();
+        let mut rows = rows.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            let values = (0..columns).map(|n| format!("{:?}", row.get_ref(n).unwrap()));
+            all.push(format!(
+                "{table}: {}",
+                values.collect::<Vec<_>>().join(", ")
+            ));
+        }
+    }
+    all
+}
+
+#[test]
+fn verify_looks_at_what_changed_and_says_what_it_left_out() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    one.prompt("Do it.");
+    one.stop();
+    one.end("other");
+    idle(&repo);
+    let changes = || -> Value {
+        let ran = repo.siglum(&["verify", "--json"]);
+        let answer: Value = serde_json::from_str(&ran.ok()).unwrap();
+        answer["data"].clone()
+    };
+    // The first time it is everything.
+    let first = changes();
+    assert_eq!(first["verified"], "all", "{first}");
+    assert_eq!(first["counts"]["sessions"], 1, "{first}");
+    assert!(first["all_verified_at"].is_null(), "{first}");
+    let second = changes();
+    assert_eq!(second["verified"], "changes", "{second}");
+    assert_eq!(second["unchanged"], 1, "{second}");
+    assert_eq!(second["counts"]["sessions"], 0, "{second}");
+    assert!(second["all_verified_at"].is_string(), "{second}");
+    let ran = repo.siglum(&["verify"]);
+    assert!(
+        ran.stderr.contains("Unchanged and left out: 1 session."),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains("`siglum verify --all`"), "{ran:?}");
+    let mut two = Agent::start(&repo, "two");
+    two.prompt("Do more.");
+    two.stop();
+    two.end("other");
+    idle(&repo);
+    let third = changes();
+    let verified = third["counts"]["sessions"].as_u64().unwrap();
+    assert_eq!(
+        verified + third["unchanged"].as_u64().unwrap(),
+        2,
+        "{third}"
+    );
+    assert!(verified > 0, "{third}");
+    let (code, all) = verify(&repo, &[]);
+    assert_eq!((code, &all["verified"]), (Some(0), &json!("all")), "{all}");
+    assert_eq!(all["counts"]["sessions"], 2, "{all}");
 }
 
 #[test]
@@ -223,7 +296,7 @@ fn a_backup_comes_back_in_a_home_where_nothing_ever_was() {
         siglum(&[&["restore", "--yes", file], more].concat()).ok();
         assert_eq!(asked.map(|args| siglum(args).ok()), before, "{name}");
         if !more.is_empty() {
-            siglum(&["verify"]).ok();
+            siglum(&["verify", "--all"]).ok();
         }
     }
 }

@@ -599,7 +599,7 @@ fn answers_at_80_and_at_160_columns() {
     insta::assert_snapshot!(asking.ask("context list", 160), @r#"No run has a context yet."#);
     insta::assert_snapshot!(asking.ask("pipeline list", 80), @r#"No pipelines; link a session to one with `siglum run --pipeline ID`."#);
     insta::assert_snapshot!(asking.ask("pipeline list", 160), @r#"No pipelines; link a session to one with `siglum run --pipeline ID`."#);
-    insta::assert_snapshot!(asking.ask("verify", 80), @r#"
+    insta::assert_snapshot!(asking.ask("verify --all", 80), @r#"
      1  sessions
      5  receipts
     15  entries
@@ -611,8 +611,9 @@ fn answers_at_80_and_at_160_columns() {
      2  audit entries
      0  missing
      0  damaged
+    Everything was verified.
     "#);
-    insta::assert_snapshot!(asking.ask("verify", 160), @r#"
+    insta::assert_snapshot!(asking.ask("verify --all", 160), @r#"
      1  sessions
      5  receipts
     15  entries
@@ -624,6 +625,7 @@ fn answers_at_80_and_at_160_columns() {
      2  audit entries
      0  missing
      0  damaged
+    Everything was verified.
     "#);
     insta::assert_snapshot!(asking.ask("import --dry-run", 80), @r#"0 transcripts would be imported (0 B); nothing was."#);
     insta::assert_snapshot!(asking.ask("import --dry-run", 160), @r#"0 transcripts would be imported (0 B); nothing was."#);

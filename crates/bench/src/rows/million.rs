@@ -4,16 +4,20 @@
 //! connection is begun, and nothing is printed.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
+use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
 use siglum_domain::price::Prices;
 use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_engine::commits::why;
+use siglum_engine::identity::audit;
 use siglum_engine::views::cost::{By, CostQuery, cost};
 use siglum_engine::views::search::{Query, Words, search};
-use siglum_engine::views::{find, pipeline};
+use siglum_engine::views::{doctor, find, pipeline};
 use siglum_ledger::{
-    CheckpointFilter, CommitFilter, Durability, Ledger, SessionFilter, Statement, read, write,
+    AuditFilter, CheckpointFilter, CommitFilter, Durability, Ledger, Order, SessionFilter,
+    Statement, read, write,
 };
 
 use crate::Fallible;
@@ -42,12 +46,19 @@ const SEARCHED: usize = 200;
 const COPIES_OF_COPIES: usize = 1_000_001;
 const MULTIPLY: &str = include_str!("million/multiply.sql");
 const DAY_NS: i64 = 24 * 60 * 60 * 1_000_000_000;
+/// The ages of sessions that are all made one by one, in days.
+const YEAR: Range<usize> = 0..365;
+/// The ages of sessions that are copied, in days: their copies are spread over the year before.
+const TO_COPY: Range<usize> = 2..3;
+/// How many entries the audit has, of so many actors in turn.
+const AUDITED: usize = 20_000;
+const ACTORS: usize = 10;
 
 pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
     let most = run.sessions.unwrap_or(run.much(1_000_000, 5_000)).max(MADE);
     let few = most.min(run.much(BOUNDED, 1_000));
     let file = Place::file(run, "million")?;
-    fill(run, &file, few)?;
+    fill(run, &file, few, YEAR)?;
     let mut lines = answers(run, &file, "SQLite", few)?;
     let ledger = file.home().join("ledger.db");
     let db = rusqlite::Connection::open(&ledger)?;
@@ -58,7 +69,7 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
     let Some(place) = Place::database(run, "million")? else {
         return Ok(lines);
     };
-    fill(run, &place, MADE)?;
+    fill(run, &place, MADE, TO_COPY)?;
     let copies = (few / MADE).max(1) - 1;
     multiply(&place, 1, copies)?;
     let made = MADE * (copies + 1);
@@ -76,14 +87,14 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
 }
 
 /// Makes sessions of several agents in two repositories, each session with links.
-fn fill(run: &Run, place: &Place, sessions: usize) -> Fallible<()> {
+fn fill(run: &Run, place: &Place, sessions: usize, days: Range<usize>) -> Fallible<()> {
     let dir = run.dir("million-repos")?;
     let name = format!("{sessions}-{}", place.home().display()).replace('/', "-");
     let home = Home::create(&run.program, &dir.join(name))?;
     let mut ledger = place.ledger()?;
     for (name, sessions) in [("large", sessions - FEW), ("small", FEW)] {
         let repo = Repo::create(&home, &home.user.join(name), 20, sessions)?;
-        fill_ledger(ledger.as_mut(), &repo, sessions, Care::Sealed)?;
+        fill_ledger(ledger.as_mut(), &repo, sessions, Care::Sealed, days.clone())?;
     }
     let all = read(ledger.as_mut(), |tx| tx.sessions(&SessionFilter::default()))?;
     let ids: Vec<SessionId> = all.iter().map(|listed| listed.record.id).collect();
@@ -108,6 +119,23 @@ fn fill(run: &Run, place: &Place, sessions: usize) -> Fallible<()> {
         })?;
         ledger.maintain()?;
     }
+    fill_audit(ledger.as_mut())
+}
+
+/// Makes an audit of several actors.
+fn fill_audit(ledger: &mut dyn Ledger) -> Fallible<()> {
+    let here = driven::here();
+    for first in (0..AUDITED).step_by(1_000) {
+        write(ledger, Durability::Process, |tx| {
+            for n in first..first + 1_000 {
+                let actor = format!("actor-{}", n % ACTORS);
+                let entry = audit::Entry::done(&actor, Action::RetentionApplied);
+                audit::record(tx, &here, &entry)?;
+            }
+            Ok(())
+        })?;
+    }
+    ledger.maintain()?;
     Ok(())
 }
 
@@ -197,6 +225,13 @@ impl<'a> Questions<'a> {
         });
     }
 
+    fn audit(&mut self, name: &'static str, filter: AuditFilter) {
+        self.add(name, move |ledger, _| {
+            read(ledger, |tx| tx.audit(&filter))?;
+            Ok(())
+        });
+    }
+
     fn cost(&mut self, name: &'static str, query: CostQuery) {
         self.add(name, move |ledger, _| {
             let day = |at: Timestamp| (at.nanos() / DAY_NS).to_string();
@@ -229,7 +264,26 @@ fn answers(run: &Run, place: &Place, store: &str, sessions: usize) -> Fallible<V
             false => line,
         }
     };
-    Ok(names.iter().map(line).collect())
+    let mut lines: Vec<Line> = names.iter().map(line).collect();
+    lines.push(changes(ledger.borrow_mut().as_mut(), store, sessions)?);
+    Ok(lines)
+}
+
+/// What it takes to find which sessions changed since they were verified: a look at each, and at none of its log.
+fn changes(ledger: &mut dyn Ledger, store: &str, sessions: usize) -> Fallible<Line> {
+    const PAGE: usize = 256;
+    let walk = || -> Fallible<()> {
+        let mut after = None;
+        loop {
+            let page = read(ledger, |tx| tx.session_states(after, PAGE))?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = Some(last.session);
+        }
+    };
+    let what = format!("what changed since it was verified, of all, {store}, {sessions} sessions");
+    Ok(Line::new(what, timed(walk)?.0, "ms", 1))
 }
 
 fn lists<'a>(questions: &mut Questions<'a>, sample: &'a Sample) -> Fallible<()> {
@@ -245,6 +299,18 @@ fn lists<'a>(questions: &mut Questions<'a>, sample: &'a Sample) -> Fallible<()> 
         };
         questions.sessions(name, filter);
     }
+    let silent = SessionFilter {
+        repositories: vec![large],
+        until: Some(now().plus_millis(-180 * DAY_NS / 1_000_000)),
+        ..page_of(PAGE)
+    };
+    questions.sessions("sessions of a repository, half a year ago", silent);
+    let created = SessionFilter {
+        repositories: vec![large],
+        order: Order::Created { after: None },
+        ..page_of(PAGE)
+    };
+    questions.sessions("sessions of a repository by their creation", created);
     let of_agent = SessionFilter {
         agent: Some(AgentName::new("nobody")?),
         ..page_of(PAGE)
@@ -282,6 +348,12 @@ fn lists<'a>(questions: &mut Questions<'a>, sample: &'a Sample) -> Fallible<()> 
         pipeline::list(&driven::here(), ledger, None, PAGE)?;
         Ok(())
     });
+    audits(questions);
+    costs(questions);
+    Ok(())
+}
+
+fn costs(questions: &mut Questions<'_>) {
     let month = || CostQuery {
         since: Some(now().plus_millis(-30 * DAY_NS / 1_000_000)),
         limit: PAGE,
@@ -293,7 +365,40 @@ fn lists<'a>(questions: &mut Questions<'a>, sample: &'a Sample) -> Fallible<()> 
         ..month()
     };
     questions.cost("cost of 30 days by day", by_day);
-    Ok(())
+    for (name, by) in [
+        ("cost of 30 days by issue", By::Issue),
+        ("cost of 30 days by pipeline", By::Pipeline),
+        ("cost of 30 days by commit", By::Commit),
+    ] {
+        questions.cost(name, CostQuery { by, ..month() });
+    }
+    let of_issue = CostQuery {
+        links: vec![Link::IssueNumber(1)],
+        limit: PAGE,
+        ..CostQuery::by(By::Session)
+    };
+    questions.cost("cost of an issue, of all time", of_issue);
+}
+
+fn audits(questions: &mut Questions<'_>) {
+    let of_actor = AuditFilter {
+        actor: Some("actor-1".to_owned()),
+        limit: PAGE,
+        ..AuditFilter::default()
+    };
+    questions.audit("audit of an actor", of_actor);
+    let since = AuditFilter {
+        since: Some(now().plus_millis(-DAY_NS / 1_000_000)),
+        limit: PAGE,
+        ..AuditFilter::default()
+    };
+    questions.audit("audit of a day", since);
+    let of_nobody = AuditFilter {
+        actor: Some("nobody".to_owned()),
+        limit: PAGE,
+        ..AuditFilter::default()
+    };
+    questions.audit("audit of an actor without any", of_nobody);
 }
 
 fn singles<'a>(questions: &mut Questions<'a>, sample: &'a Sample) -> Fallible<()> {
@@ -314,6 +419,10 @@ fn singles<'a>(questions: &mut Questions<'a>, sample: &'a Sample) -> Fallible<()
     });
     questions.add("a session by its last digits", move |ledger, n| {
         find::session(ledger, &sample.session(n).short())?;
+        Ok(())
+    });
+    questions.add("what is damaged", |ledger, _| {
+        doctor::damaged(ledger)?;
         Ok(())
     });
     let query = Query {

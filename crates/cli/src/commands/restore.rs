@@ -107,7 +107,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             .status(format!("{n} in the spool, for the worker to process."));
     }
     cx.ui
-        .hint("Run `siglum verify` to check file versions and projections.");
+        .hint("Run `siglum verify --all` to check file versions and projections.");
     Ok(())
 }
 

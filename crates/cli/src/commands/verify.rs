@@ -3,7 +3,7 @@
 use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_engine::views::find;
-use siglum_engine::views::verify::{self, Counts, Problem, Report};
+use siglum_engine::views::verify::{self, Counts, Problem, Report, Verification};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -19,8 +19,12 @@ const SHOWN: usize = 50;
 /// Verify the integrity of the ledger, file versions and projections
 ///
 /// Checks receipts, payloads, transcripts, file versions, projections and the audit log. Distinguishes damaged data
-/// from missing and forgotten data, and changes nothing. Exits with code 4 if anything is missing or damaged. One
+/// from missing and forgotten data, and changes none of it. Exits with code 4 if anything is missing or damaged. One
 /// damaged session does not hide others.
+///
+/// After the first time, only what changed is verified again: sessions with anything new, the rows beside the logs and
+/// the audit log. Data that went bad on the disk without a change is found with `--all`, which verifies everything;
+/// the answer says what was left out, and when everything was verified last.
 ///
 /// With `--quarantine`, damaged sessions are quarantined: no driver can use them, and no receipt seals them. They
 /// stay readable, and hooks of an observed one are recorded as before. `siglum verify SESSION` releases a session
@@ -28,14 +32,20 @@ const SHOWN: usize = 50;
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  Verify everything
+  Verify what changed since the last time
     siglum verify
+
+  Verify everything, from the beginning
+    siglum verify --all
 
   Verify one session
     siglum verify a1b2c3d4")]
 pub struct Args {
     /// Only this session: its id, the last digits of it, or the agent's native id
     session: Option<String>,
+    /// Verify everything, and not only what changed since it was verified
+    #[arg(long, conflicts_with = "session")]
+    all: bool,
     /// Quarantine damaged sessions, and release those that are sound again
     #[arg(long)]
     quarantine: bool,
@@ -44,8 +54,14 @@ pub struct Args {
 /// The JSON form of the answer.
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct Json {
-    /// Whether nothing is missing or damaged.
+    /// Whether nothing is missing or damaged of what was verified.
     sound: bool,
+    /// What was verified: `all`, `changes` or `session`.
+    verified: &'static str,
+    /// Sessions that were left out, since nothing happened to them since they were verified.
+    unchanged: u64,
+    /// When everything was verified last before this, and was sound.
+    all_verified_at: Option<String>,
     counts: CountsJson,
     /// What is wrong, a thousand at most.
     problems: Vec<ProblemJson>,
@@ -121,12 +137,21 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         None => None,
     };
     let world = store::world(cx)?;
-    let begun = world.now();
-    let report = verify::verify(&world, &mut ledger, session)?;
-    if session.is_none() && report.is_sound() {
-        // That it cannot be noted takes nothing from what was found.
-        let _ = verify::note_sound(&mut ledger, begun);
-    }
+    let bar = cx.ui.counter("sessions");
+    let mut progress = |sessions: u64| {
+        bar.set_length(sessions);
+        bar.set_position(sessions);
+    };
+    let done = match session {
+        Some(_) => None,
+        None if args.all => Some(verify::verify_all(&world, &mut ledger, &mut progress)?),
+        None => Some(verify::verify_changes(&world, &mut ledger, &mut progress)?),
+    };
+    bar.finish_and_clear();
+    let report = match &done {
+        Some(done) => done.report.clone(),
+        None => verify::verify(&world, &mut ledger, session)?,
+    };
     let (quarantined, taken_back) = if args.quarantine {
         verify::quarantine(&mut ledger, &report)?
     } else if session.is_some() {
@@ -137,6 +162,16 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let shown = if cx.ui.json {
         let json = Json {
             sound: report.is_sound(),
+            verified: match &done {
+                Some(done) if done.is_whole => "all",
+                Some(_) => "changes",
+                None => "session",
+            },
+            unchanged: done.as_ref().map_or(0, |done| done.unchanged),
+            all_verified_at: done
+                .as_ref()
+                .and_then(|done| done.verified)
+                .map(|at| at.to_string()),
             counts: (&report.counts).into(),
             problems: report.problems.iter().map(Into::into).collect(),
             quarantined,
@@ -146,6 +181,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     } else {
         let shown = print(cx, &report);
         print_quarantine_changes(cx, quarantined, taken_back);
+        if let Some(done) = &done {
+            print_extent(cx, done);
+        }
         shown
     };
     shown.or_else(CommandError::unless_closed)?;
@@ -199,6 +237,24 @@ fn print(cx: &Cx, report: &Report) -> Result<(), CommandError> {
         cx.ui.line(format!("{:>12}  {what}", ui::count(count)))?;
     }
     Ok(())
+}
+
+/// What was verified, and what was not.
+fn print_extent(cx: &Cx, done: &Verification) {
+    if done.is_whole {
+        cx.ui.status("Everything was verified.");
+        return;
+    }
+    cx.ui.status(format!(
+        "Verified what changed, the rows beside the logs, and the audit log. Unchanged and left out: {}.",
+        ui::plural(done.unchanged, "session")
+    ));
+    if let Some(at) = done.verified {
+        cx.ui.hint(format!(
+            "Everything was last verified at {}; `siglum verify --all` verifies it again.",
+            ui::when(at)
+        ));
+    }
 }
 
 fn print_quarantine_changes(cx: &Cx, quarantined: u64, taken_back: u64) {

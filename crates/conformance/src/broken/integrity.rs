@@ -3,8 +3,8 @@
 use siglum_domain::receipt::Receipt;
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
-    Integrity, LedgerError, Miscount, Stored, StoredEntry, StoredSegment, StoredSession, Stray,
-    Unlike,
+    Integrity, LedgerError, Miscount, SessionState, Stored, StoredEntry, StoredSegment,
+    StoredSession, Stray, Unlike, Verified,
 };
 
 use super::verbs::broken;
@@ -19,6 +19,10 @@ broken! { Integrity, INTEGRITY, LIMITED;
     List edit_objects(session: SessionId, after: &str; limit) -> Vec<String>;
     Find blob_of(object: &str) -> Option<(RepositoryId, Oid)>;
     Own unlike(limit: usize) -> Vec<Unlike>;
+    Own unlike_entries(session: SessionId, after: u64, limit: usize) -> Vec<Unlike>;
+    List session_states(after: Option<SessionId>; limit) -> Vec<SessionState>;
+    Find session_state(id: SessionId) -> Option<SessionState>;
+    Write put_verified(session: SessionId, verified: Option<&Verified>) -> ();
     Own miscounts() -> Vec<Miscount>;
     Own strays() -> Vec<Stray>;
     Own greatest_epoch() -> u64;
@@ -32,6 +36,16 @@ impl BrokenTx<'_> {
     /// No verb changes a row without its sum, so the suite has none to show.
     fn unlike(&mut self, limit: usize) -> Result<Vec<Unlike>, LedgerError> {
         self.good.unlike(limit)
+    }
+
+    /// The same of entries.
+    fn unlike_entries(
+        &mut self,
+        session: SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Unlike>, LedgerError> {
+        self.good.unlike_entries(session, after, limit)
     }
 
     /// No verb writes or drops a row beside its tally, so the suite has none to show.

@@ -20,7 +20,7 @@ pub(super) const FAULTS: &[Fault] = &[
 broken! { Requests, REQUESTS, LIMITED;
     Find request(key: &str) -> Option<RequestRecord>;
     Own put_request(record: &RequestRecord) -> bool;
-    Own drop_requests(before: Timestamp) -> u64;
+    Own drop_requests(before: Timestamp; limit) -> u64;
 }
 
 impl BrokenTx<'_> {
@@ -32,11 +32,11 @@ impl BrokenTx<'_> {
         Ok(self.faulty_flag("put_request", done))
     }
 
-    fn drop_requests(&mut self, before: Timestamp) -> Result<u64> {
+    fn drop_requests(&mut self, before: Timestamp, limit: usize) -> Result<u64> {
         if self.lost("drop_requests") {
-            return Ok(2);
+            return Ok(limit.min(2) as u64);
         }
-        let count = self.good.drop_requests(before)?;
+        let count = self.good.drop_requests(before, limit)?;
         Ok(count + u64::from(self.state.fault == Fault::OneMore("drop_requests")))
     }
 }

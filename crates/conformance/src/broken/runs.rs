@@ -18,6 +18,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Lost("cancel_active_run"),
     Fault::Affirms("cancel_active_run"),
     Fault::Denies("cancel_active_run"),
+    Fault::Lost("drop_old_run_events"),
 ];
 
 broken! { Runs, RUNS, LIMITED;
@@ -36,10 +37,17 @@ broken! { Runs, RUNS, LIMITED;
     List run_events(turn: TurnId, after: u64; limit) -> Vec<RunEvents>;
     Write cut_run_events(turn: TurnId, last: u64) -> ();
     Write drop_run_events(turn: TurnId) -> ();
-    Write drop_old_run_events(before: Timestamp) -> ();
+    Own drop_old_run_events(before: Timestamp; limit) -> u64;
 }
 
 impl BrokenTx<'_> {
+    fn drop_old_run_events(&mut self, before: Timestamp, limit: usize) -> Result<u64> {
+        if self.lost("drop_old_run_events") {
+            return Ok(limit.min(1) as u64);
+        }
+        self.good.drop_old_run_events(before, limit)
+    }
+
     fn settle_interaction(&mut self, id: InteractionId, settled: &Settlement) -> Result<bool> {
         if self.lost("settle_interaction") {
             return Ok(true);

@@ -56,6 +56,7 @@ broken! { Turns, TURNS, LIMITED;
     Find last_receipt(session: SessionId) -> Option<Receipt>;
     WriteOnce archive(session: SessionId, at: Timestamp) -> ();
     Write quarantine(session: SessionId, reason: Option<&str>) -> ();
+    List quarantined_sessions(; limit) -> Vec<(SessionId, String)>;
 }
 
 impl BrokenTx<'_> {

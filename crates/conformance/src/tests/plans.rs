@@ -129,14 +129,14 @@ const ALLOWED: &[(&[&str], &str)] = &[
             "FROM sessions s",
             "coalesce((SELECT true FROM session_repositories",
         ],
-        "many sessions work in the repository, and the newest are found on the way",
+        "asked of each of few sessions: of a name, a parent, a link, or open ones",
     ),
     (
         &[
             "FROM sessions s",
-            "(EXISTS (SELECT 1 FROM session_repositories",
+            "EXISTS (SELECT 1 FROM session_repositories",
         ],
-        "many sessions work in the repository, or there are few sessions at all",
+        "asked of each of few sessions: of a name, a parent, a link, or open ones",
     ),
     (
         &["FROM commits c", "c.repository = ANY(", "c.\"commit\" >= "],
@@ -151,12 +151,12 @@ const ALLOWED: &[(&[&str], &str)] = &[
         "the audit is listed newest first, whatever else is asked of an entry",
     ),
     (
-        &["SELECT DISTINCT session FROM commits"],
-        "cost by commit is about all that committed",
+        &["SELECT c.session, c.repository", "FROM commits c"],
+        "cost by commit, from the beginning, is about all that committed",
     ),
     (
-        &["SELECT DISTINCT session FROM statements"],
-        "cost by link is about all that have links",
+        &["SELECT l.session, l.value, l.whole FROM"],
+        "cost by link, from the beginning, is about all that have such links",
     ),
     (
         &["FROM replica_aliases a JOIN sessions s", "a.native >= "],

@@ -127,7 +127,11 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there_and_its_sums_stay() {
              DROP INDEX sessions_by_conversation; DROP INDEX commits_by_at; DROP TABLE active_runs; DROP TABLE run_events;
              DROP INDEX sessions_by_short_id; DROP INDEX checkpoints_by_short_id; DROP INDEX tokens_by_short_id;
              DROP INDEX aliases_by_native; DROP INDEX checkpoints_by_repository; DROP INDEX declines_by_at;
-             DROP INDEX edits_unhashed; DROP INDEX authorships_by_commit; DROP INDEX contexts_by_session; DROP INDEX statements_of_commits; PRAGMA user_version = 16",
+             DROP INDEX edits_unhashed; DROP INDEX authorships_by_commit; DROP INDEX contexts_by_session; DROP INDEX statements_of_commits; DROP INDEX session_repositories_by_hour;
+             ALTER TABLE session_repositories RENAME COLUMN hour TO hour_before;
+             ALTER TABLE session_repositories RENAME COLUMN works TO works_before;
+             DROP TABLE session_links; DROP TABLE verified; DROP INDEX audit_by_at;
+             DROP INDEX audit_by_actor; DROP INDEX sessions_quarantined; PRAGMA user_version = 16",
         )
         .unwrap();
     let mut ledger = open(&dir);

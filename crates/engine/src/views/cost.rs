@@ -6,9 +6,11 @@
 //!
 //! Sums that the ledger keeps by quarters of an hour ([`siglum_ledger::UsageQuarter`]) answer what they can, so that an
 //! answer does not cost a look at each message. Messages are read where a question is finer than these sums: of sessions
-//! whose links or commits matter to it, by turns, and where a limit of time, a day or a price changes within a sum.
+//! that had a link for a part of the time only, by turns, and where a limit of time, a day, a price or a commit lies
+//! within a sum.
 
 mod commits;
+mod known;
 mod standing;
 mod table;
 #[cfg(test)]
@@ -22,10 +24,11 @@ use siglum_domain::observation::Tokens;
 use siglum_domain::price::{Cost, Prices};
 use siglum_domain::{AgentName, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
-    Ledger, LedgerError, QuarterFilter, QuarterRecord, Transaction, UsageFilter, UsageSession, read,
+    Ledger, LedgerError, QuarterRecord, Transaction, UsageFilter, UsageSession, read,
 };
 
 use crate::views::overview::COUNT_MOST;
+use known::{CountsFor, Known};
 use table::{Table, Used};
 
 /// By what usage is summed up.
@@ -98,9 +101,15 @@ impl By {
         }
     }
 
-    /// Whether links tell its rows apart.
-    const fn is_of_links(self) -> bool {
-        matches!(self, Self::Issue | Self::Pr | Self::Role | Self::Pipeline)
+    /// The kind of links that tells its rows apart.
+    const fn field(self) -> Option<&'static str> {
+        match self {
+            Self::Issue => Some("issue_number"),
+            Self::Pr => Some("pr_number"),
+            Self::Role => Some("agent_role"),
+            Self::Pipeline => Some("pipeline_id"),
+            _ => None,
+        }
     }
 }
 
@@ -143,17 +152,9 @@ impl CostQuery {
         }
     }
 
-    /// The sums of usage that the answer is made of.
-    fn quarters(&self) -> QuarterFilter {
-        QuarterFilter {
-            session: self.session,
-            // What a session used is counted once: in its own repository, and not wherever it worked.
-            repositories: self.repositories.clone(),
-            agent: self.agent.clone(),
-            model: self.model.clone(),
-            since: self.since,
-            until: self.until,
-        }
+    /// Whether links matter to it.
+    const fn is_of_links(&self) -> bool {
+        self.by.field().is_some() || !self.links.is_empty()
     }
 }
 
@@ -242,39 +243,26 @@ pub fn cost(
     day: &dyn Fn(Timestamp) -> String,
 ) -> Result<Costs, LedgerError> {
     read(ledger, |tx| {
-        let singled_out = singled_out(tx, query)?;
         let mut table = Table::new(query, prices, day);
-        let mut by_message = ByMessage::default();
-        let is_unlinked = query.links.is_empty();
-        tx.usage_quarters(&query.quarters(), &mut |record| {
-            let is_apart = singled_out.contains(&record.session.id);
-            if is_apart || (is_unlinked && query.by == By::Turn) {
-                by_message.whole.insert(record.session.id, record.session);
-            } else if is_unlinked && !table.add_quarter(&record) {
-                by_message.parts.push(record);
-            }
-        })?;
-        by_message.add_to(&mut table, tx, query)?;
+        if let Some(known) = Known::read(tx, query)? {
+            let mut by_message = ByMessage::default();
+            tx.usage_quarters(&known.quarters(query), &mut |record| match known
+                .counts_for(query, &record)
+            {
+                CountsFor::Nothing => {}
+                CountsFor::AllMessages => {
+                    by_message.whole.insert(record.session.id, record.session);
+                }
+                counts_for if table.add_quarter(&record, &counts_for) => {}
+                _ => by_message.parts.push(record),
+            })?;
+            by_message.add_to(&mut table, tx, query)?;
+        }
         table.unite_clones(tx)?;
         let mut costs = table.done(tx.unfolded(COUNT_MOST)?.len());
         put_titles(tx, &mut costs.rows)?;
         Ok(costs)
     })
-}
-
-/// The sessions whose messages have to be read, because their links or commits tell what they count for. No other session
-/// has a link that stood.
-fn singled_out(
-    tx: &mut dyn Transaction,
-    query: &CostQuery,
-) -> Result<BTreeSet<SessionId>, LedgerError> {
-    let mut sessions = BTreeSet::new();
-    if query.by.is_of_links() || !query.links.is_empty() {
-        sessions.extend(tx.linked_sessions()?);
-    } else if query.by == By::Commit {
-        sessions.extend(tx.committing_sessions()?);
-    }
-    Ok(sessions)
 }
 
 /// What sums do not answer.
@@ -298,14 +286,20 @@ impl ByMessage {
             table.add(&used(tx, query, session)?);
         }
         for QuarterRecord { session, quarter } in self.parts {
-            let mut usages = tx.usages(&UsageFilter {
-                session: Some(session.id),
-                since: Some(quarter.start),
-                until: Some(quarter.end()),
-                ..UsageFilter::default()
-            })?;
-            usages.retain(|message| quarter.holds(message));
-            table.add(&Used::unlinked(session, usages));
+            // What the links of a turn are depends on all of it.
+            let mut used = match query.is_of_links() {
+                true => used(tx, query, session)?,
+                false => {
+                    let of_quarter = CostQuery {
+                        since: Some(quarter.start),
+                        until: Some(quarter.past),
+                        ..query.clone()
+                    };
+                    used(tx, &of_quarter, session)?
+                }
+            };
+            used.usages.retain(|message| quarter.holds(message));
+            table.add(&used);
         }
         Ok(())
     }
@@ -351,7 +345,7 @@ fn used(
     session: UsageSession,
 ) -> Result<Used, LedgerError> {
     let id = session.id;
-    let is_linked = query.by.is_of_links() || !query.links.is_empty();
+    let is_linked = query.is_of_links();
     // For links without the limits of time: when a turn ran depends on all of its messages.
     let of_time = |limit: Option<Timestamp>| limit.filter(|_| !is_linked);
     let usages = tx.usages(&UsageFilter {

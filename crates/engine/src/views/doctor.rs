@@ -88,27 +88,14 @@ pub fn waiting(ledger: &mut dyn Ledger, now: Timestamp) -> Result<Waiting, Ledge
     })
 }
 
-/// Sessions that are quarantined, or whose record cannot be read, each with the reason.
+/// Sessions that are quarantined, each with the reason: a thousand at most. Whose record cannot be read, a look at what is
+/// stored finds ([`super::verify::spot_check`]).
 ///
 /// # Errors
 /// Those of the ledger.
 pub fn damaged(ledger: &mut dyn Ledger) -> Result<Vec<(SessionId, String)>, LedgerError> {
-    const PAGE: usize = 1_000;
-    let (mut found, mut after) = (Vec::new(), None);
-    loop {
-        let page = read(ledger, |tx| tx.stored_sessions(after, PAGE))?;
-        let Some(last) = page.last() else {
-            return Ok(found);
-        };
-        after = Some(last.id);
-        for stored in page {
-            let reason = match stored.record {
-                Ok(record) => record.quarantined,
-                Err(what) => Some(format!("its record cannot be read: {what}")),
-            };
-            found.extend(reason.map(|reason| (stored.id, reason)));
-        }
-    }
+    const MOST: usize = 1_000;
+    read(ledger, |tx| tx.quarantined_sessions(MOST))
 }
 
 /// The repositories that are switched on: those whose switch is there.

@@ -148,9 +148,8 @@ impl Commits for Tx<'_> {
              session = excluded.session, committer = excluded.committer, verdict = excluded.verdict, judgement = excluded.judgement, \
              facts = excluded.facts, patch = excluded.patch, at = excluded.at, seen_by = excluded.seen_by";
         let (kind, session) = committer(&r.judgement);
-        self.run(
-            sql,
-            &[
+        self.change_committer(r.repository, &r.commit, |tx| {
+            let of: [Value<'_>; 12] = [
                 &Col(r.repository),
                 &r.commit.as_str(),
                 &r.checkpoint.map(Col),
@@ -163,8 +162,9 @@ impl Commits for Tx<'_> {
                 &r.patch,
                 &Col(r.at),
                 &word(&r.seen_by),
-            ],
-        )?;
+            ];
+            tx.run(sql, &of).map(drop)
+        })?;
         self.commit_changed(r.repository, &r.commit)
     }
 
@@ -253,8 +253,11 @@ impl Commits for Tx<'_> {
 
     fn put_facts(&mut self, repository: RepositoryId, facts: &CommitFacts) -> Result<()> {
         let sql = "UPDATE commits SET facts = $4 WHERE tenant = $1 AND repository = $2 AND \"commit\" = $3";
-        let commit = facts.commit.as_str();
-        self.run(sql, &[&Col(repository), &commit, &facts_json(facts)])?;
+        // Git knows when it was made.
+        self.change_committer(repository, &facts.commit, |tx| {
+            let of: [Value<'_>; 3] = [&Col(repository), &facts.commit.as_str(), &facts_json(facts)];
+            tx.run(sql, &of).map(drop)
+        })?;
         self.commit_changed(repository, &facts.commit)
     }
 
@@ -274,17 +277,17 @@ impl Commits for Tx<'_> {
         let sql = "UPDATE commits SET session = $4, committer = $5, verdict = $6, judgement = $7 \
              WHERE tenant = $1 AND repository = $2 AND \"commit\" = $3";
         let (kind, session) = committer(judgement);
-        self.run(
-            sql,
-            &[
+        self.change_committer(repository, commit, |tx| {
+            let of: [Value<'_>; 6] = [
                 &Col(repository),
                 &commit.as_str(),
                 &session.map(Col),
                 &kind,
                 &word(&judgement.verdict),
                 &json(judgement),
-            ],
-        )?;
+            ];
+            tx.run(sql, &of).map(drop)
+        })?;
         self.commit_changed(repository, commit)
     }
 

@@ -5,7 +5,7 @@ use siglum_domain::fold::Entry;
 use siglum_domain::receipt::{Receipt, SealedEntry};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 
-use super::columns::{Col, count, get, int, raw};
+use super::columns::{Col, count, get, int, opt, raw};
 use super::listing::{SESSION, session_row};
 use super::log::{ENTRY, RECEIPT, entry_row, receipt_row};
 use super::sums;
@@ -14,8 +14,8 @@ use crate::integrity::Read;
 use crate::row::{header, unpack};
 use crate::stored::{EntryRow, unpack_lines};
 use crate::{
-    Integrity, LedgerError, Miscount, Stored, StoredEntry, StoredSegment, StoredSession, Stray,
-    Unlike,
+    Integrity, LedgerError, Miscount, SessionState, Stored, StoredEntry, StoredSegment,
+    StoredSession, Stray, Unlike, Verified,
 };
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -81,6 +81,35 @@ const AROUND_COMMITS: [(&str, &str); 6] = [
          AND NOT EXISTS (SELECT 1 FROM checkpoints k WHERE k.tenant = $1 AND k.id = p.checkpoint) GROUP BY p.checkpoint",
     ),
 ];
+
+/// What is there of sessions, and how far they were verified.
+const STATE: &str = "SELECT s.id, concat_ws(' ', s.head, s.sealed, s.folded, coalesce(s.sum::text, '-'), s.quarantined IS NOT NULL, \
+     coalesce((SELECT max(r.number) FROM receipts r WHERE r.tenant = $1 AND r.session = s.id), 0), \
+     (SELECT concat_ws(' ', count(*), coalesce(sum(t.read_to), 0)) FROM transcripts t WHERE t.tenant = $1 AND t.session = s.id), \
+     (SELECT count(*) FROM edits e WHERE e.tenant = $1 AND e.session = s.id), \
+     (SELECT count(*) FROM open_turns o WHERE o.tenant = $1 AND o.session = s.id), \
+     (SELECT count(*) FROM pending p WHERE p.tenant = $1 AND p.session = s.id)), \
+     v.state, v.forgotten_at, v.receipt, v.sequence, v.digest, v.at \
+     FROM sessions s LEFT JOIN verified v ON v.tenant = $1 AND v.session = s.id WHERE s.tenant = $1";
+
+fn state_row(row: &Row) -> Result<SessionState> {
+    let verified = match raw::<Option<String>>(row, 2)? {
+        Some(state) => Some(Verified {
+            state,
+            forgotten: opt(row, 3)?,
+            receipt: count(row, 4)?,
+            sequence: count(row, 5)?,
+            digest: raw(row, 6)?,
+            at: get(row, 7)?,
+        }),
+        None => None,
+    };
+    Ok(SessionState {
+        session: get(row, 0)?,
+        state: raw(row, 1)?,
+        verified,
+    })
+}
 
 /// What is wrong with a row, without the words that are the same for all of them.
 fn error_message(error: impl std::fmt::Display) -> String {
@@ -291,6 +320,62 @@ impl Integrity for Tx<'_> {
             })?);
         }
         Ok(found)
+    }
+
+    fn unlike_entries(
+        &mut self,
+        session: SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Unlike>> {
+        let mut found = Vec::new();
+        let of: [Value<'_>; 3] = [&int(limit as u64), &Col(session), &int(after)];
+        for (table, sql) in sums::unlike_entries() {
+            found.extend(self.rows(&sql, &of, |row| {
+                let row = raw(row, 0)?;
+                Ok(Unlike { table, row })
+            })?);
+        }
+        Ok(found)
+    }
+
+    fn session_states(
+        &mut self,
+        after: Option<SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionState>> {
+        let behind = match after {
+            Some(_) => "s.id > $2",
+            None => "$2::uuid IS NULL",
+        };
+        let sql = format!("{STATE} AND {behind} ORDER BY s.id LIMIT $3");
+        self.rows(&sql, &[&after.map(Col), &int(limit as u64)], state_row)
+    }
+
+    fn session_state(&mut self, id: SessionId) -> Result<Option<SessionState>> {
+        let sql = format!("{STATE} AND s.id = $2");
+        self.row(&sql, &[&Col(id)], state_row)
+    }
+
+    fn put_verified(&mut self, session: SessionId, verified: Option<&Verified>) -> Result<()> {
+        let Some(v) = verified else {
+            let sql = "DELETE FROM verified WHERE tenant = $1 AND session = $2";
+            return self.run(sql, &[&Col(session)]).map(drop);
+        };
+        let sql = "INSERT INTO verified (tenant, session, state, forgotten_at, receipt, sequence, digest, at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant, session) DO UPDATE SET state = excluded.state, \
+             forgotten_at = excluded.forgotten_at, receipt = excluded.receipt, sequence = excluded.sequence, \
+             digest = excluded.digest, at = excluded.at";
+        let of: [Value<'_>; 7] = [
+            &Col(session),
+            &v.state,
+            &v.forgotten.map(Col),
+            &int(v.receipt),
+            &int(v.sequence),
+            &v.digest,
+            &Col(v.at),
+        ];
+        self.run(sql, &of).map(drop)
     }
 
     fn miscounts(&mut self) -> Result<Vec<Miscount>> {

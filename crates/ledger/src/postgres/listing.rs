@@ -1,12 +1,13 @@
 //! Sessions as they are listed, and their summaries.
 
 use postgres::Row;
+use siglum_domain::SessionId;
 use siglum_domain::observation::Tokens;
-use siglum_domain::{RepositoryId, SessionId};
 
 use super::columns::{Col, count, get, int, limit, opt, raw};
 use super::tx::{Tx, Value};
 use crate::LedgerError;
+use crate::lookup::{Window, page_of_repositories, picks_few};
 use crate::record::*;
 use crate::row::from_word;
 use crate::stored::{forgotten, unreadable_session};
@@ -135,41 +136,48 @@ impl<'v> Conditions<'v> {
     }
 }
 
-/// With fewer sessions, all of a repository are looked at. One of them costs about what two others cost that are passed.
-const FEW: i64 = 3000;
+/// The condition that a session works in one of some repositories, and was active last within two hours: the sessions there
+/// are looked up, before anything else.
+const WORKED_THERE: &str = "s.id = ANY(ARRAY(SELECT r.session FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ANY(?) \
+     AND r.hour BETWEEN ? AND ?))";
 
-/// The condition that a session works in one of some repositories, whose ids are given twice, where few do.
-const IS_OF_FEW: &str = "s.id IN (SELECT r.session FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ANY(?) \
-     UNION ALL SELECT c.session FROM commits c WHERE c.tenant = $1 AND c.repository = ANY(?) AND c.session IS NOT NULL)";
+/// The same where sessions by their ids are looked at, from one on.
+const WORKED_THERE_FROM: &str = "s.id = ANY(ARRAY(SELECT r.session FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ANY(?) \
+     AND r.hour BETWEEN ? AND ? AND r.session >= ?))";
 
-/// The same where many do, or where a session is known: it is asked of each session on the way. In other words the server
-/// would look at all of the repository first.
-const WORKS_THERE: &str = "coalesce((SELECT true FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ANY(?) AND r.session = s.id LIMIT 1), \
-     (SELECT true FROM commits c WHERE c.tenant = $1 AND c.repository = ANY(?) AND c.session = s.id LIMIT 1), false)";
+/// The condition that a session works in one of some repositories, asked of each session on the way. In other words the
+/// server would look at all of the repository first.
+const WORKS_THERE: &str = "coalesce((SELECT true FROM session_repositories r WHERE r.tenant = $1 AND r.repository = ANY(?) AND r.session = s.id LIMIT 1), false)";
 
 impl Tx<'_> {
-    /// Whether few sessions work in some repositories.
-    fn has_few(&mut self, repositories: &[Col<RepositoryId>]) -> Result<bool> {
-        for of in [
-            "session_repositories WHERE tenant = $1 AND repository = ANY($2)",
-            "commits WHERE tenant = $1 AND repository = ANY($2) AND session IS NOT NULL",
-        ] {
-            let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {of} LIMIT {FEW}) f");
-            if self.one(&sql, &[&repositories], |row| raw::<i64>(row, 0))? == FEW {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     pub(super) fn session_record(&mut self, id: SessionId) -> Result<Option<SessionRecord>> {
         let sql = format!("SELECT {SESSION} FROM sessions s WHERE s.tenant = $1 AND s.id = $2");
         self.row(&sql, &[&Col(id)], readable_session)
     }
 
     pub(super) fn listing(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
+        if filter.repositories.is_empty() || picks_few(filter) {
+            return self.listing_of(filter, None);
+        }
+        page_of_repositories(
+            self,
+            filter,
+            |tx: &mut Self, sessions| tx.window(filter, sessions),
+            |tx: &mut Self, window| tx.listing_of(filter, Some(window)),
+        )
+    }
+
+    /// The page of a filter, of the sessions of its repositories that are in a window. Without one, all sessions that the
+    /// filter picks are looked at, or all in the order of the page.
+    fn listing_of(
+        &mut self,
+        filter: &SessionFilter,
+        window: Option<Window>,
+    ) -> Result<Vec<SessionListing>> {
         let id = filter.id.map(Col);
         let repositories: Vec<_> = filter.repositories.iter().map(|id| Col(*id)).collect();
+        let (first, last) = window.unwrap_or_else(|| Window::of_filter(filter)).hours;
+        let from = window.and_then(|window| window.from).map(Col);
         let agent = filter.agent.as_ref().map(ToString::to_string);
         let conversation = filter.conversation.as_ref().map(ToString::to_string);
         let (since, until) = (filter.since.map(Col), filter.until.map(Col));
@@ -187,12 +195,13 @@ impl Tx<'_> {
         let most = limit(filter.limit);
         let mut of = Conditions::of_tenant("s");
         of.add_if("s.id = ?", id.as_ref().map(|v| v as _));
-        if !repositories.is_empty() {
-            let works_there = match id.is_none() && self.has_few(&repositories)? {
-                true => IS_OF_FEW,
-                false => WORKS_THERE,
-            };
-            of.add(works_there, &[&repositories, &repositories]);
+        match (repositories.is_empty(), window, &from) {
+            (true, ..) => {}
+            (false, None, _) => of.add(WORKS_THERE, &[&repositories]),
+            (false, Some(_), None) => of.add(WORKED_THERE, &[&repositories, &first, &last]),
+            (false, Some(_), Some(from)) => {
+                of.add(WORKED_THERE_FROM, &[&repositories, &first, &last, from]);
+            }
         }
         of.add_if("s.agent = ?", agent.as_ref().map(|v| v as _));
         of.add_if(

@@ -37,6 +37,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0022_active_runs.sql"),
     include_str!("../../migrations/postgres/0023_attestations.sql"),
     include_str!("../../migrations/postgres/0024_lookups.sql"),
+    include_str!("../../migrations/postgres/0025_large_stores.sql"),
     include_str!("../../migrations/postgres/0026_blobs.sql"),
 ];
 

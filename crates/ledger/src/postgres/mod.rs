@@ -35,6 +35,7 @@ mod requests;
 mod retention;
 mod runs;
 mod scope;
+mod session_repositories;
 mod sessions;
 mod settings;
 mod shared_connection;

@@ -105,6 +105,8 @@ pub(super) const STRIPPED: &[&str] = &[
     FREE_BLOBS,
     "DELETE FROM deliveries WHERE tenant = $1 AND projection IN (SELECT name FROM projections WHERE tenant = $1) AND session = $2",
     "DELETE FROM links WHERE tenant = $1 AND session = $2",
+    "DELETE FROM session_links WHERE tenant = $1 AND session = $2",
+    "DELETE FROM verified WHERE tenant = $1 AND session = $2",
     "DELETE FROM statements WHERE tenant = $1 AND session = $2",
     "DELETE FROM pipeline_sessions WHERE tenant = $1 AND session = $2",
     "DELETE FROM session_repositories WHERE tenant = $1 AND session = $2",

@@ -361,6 +361,9 @@ impl Replicas for Tx<'_> {
              worktree = excluded.worktree, parent_at = excluded.parent_at, archived_at = excluded.archived_at, \
              unseen = false, folded = 0",
         )?;
+        // Its commits may have come before it, and it may have been active again.
+        self.works_at_its_commits(r.id)?;
+        self.fold_hour(r.id)?;
         let gone = "DELETE FROM replica_aliases WHERE tenant = $1 AND session = $2";
         self.run(gone, &[&Col(r.id)])?;
         let names: Vec<String> = natives.iter().map(|n| clean(n.as_str())).collect();

@@ -2,7 +2,7 @@
 
 use siglum_domain::Timestamp;
 
-use super::columns::{Col, get, raw};
+use super::columns::{Col, get, int, raw};
 use super::tx::Tx;
 use crate::{LedgerError, RequestRecord, Requests};
 
@@ -27,8 +27,9 @@ impl Requests for Tx<'_> {
         Ok(self.run(sql, &[&r.key, &r.content, &r.outcome, &Col(r.at)])? == 1)
     }
 
-    fn drop_requests(&mut self, before: Timestamp) -> Result<u64> {
-        let sql = "DELETE FROM requests WHERE tenant = $1 AND at < $2";
-        self.run(sql, &[&Col(before)])
+    fn drop_requests(&mut self, before: Timestamp, limit: usize) -> Result<u64> {
+        let sql = "DELETE FROM requests WHERE tenant = $1 AND key = ANY(ARRAY( \
+             SELECT o.key FROM requests o WHERE o.tenant = $1 AND o.at < $2 ORDER BY o.at LIMIT $3))";
+        self.run(sql, &[&Col(before), &int(limit as u64)])
     }
 }

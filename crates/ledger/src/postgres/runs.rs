@@ -268,9 +268,10 @@ impl Runs for Tx<'_> {
         Ok(())
     }
 
-    fn drop_old_run_events(&mut self, before: Timestamp) -> Result<()> {
-        let sql = "DELETE FROM run_events WHERE tenant = $1 AND at < $2";
-        self.run(sql, &[&Col(before)])?;
-        Ok(())
+    fn drop_old_run_events(&mut self, before: Timestamp, limit: usize) -> Result<u64> {
+        // By their places: joined by its key, the whole table may be read for a slice of it.
+        let sql = "DELETE FROM run_events WHERE tenant = $1 AND ctid = ANY(ARRAY( \
+             SELECT o.ctid FROM run_events o WHERE o.tenant = $1 AND o.at < $2 ORDER BY o.at LIMIT $3))";
+        self.run(sql, &[&Col(before), &int(limit as u64)])
     }
 }

@@ -28,8 +28,8 @@ fn session_of(session: &str) -> String {
         "EXISTS (SELECT 1 FROM sessions ss WHERE ss.tenant = $1 AND ss.id = {session} \
          AND ss.created_at >= coalesce((sp.scope::json ->> 'since')::bigint, ss.created_at) \
          AND NOT EXISTS (SELECT 1 FROM commits sx WHERE sx.tenant = $1 AND sx.session = ss.id AND {commits_outside}) \
-         AND CASE WHEN EXISTS (SELECT 1 FROM session_repositories sr WHERE sr.tenant = $1 AND sr.session = ss.id) \
-         THEN NOT EXISTS (SELECT 1 FROM session_repositories sr WHERE sr.tenant = $1 AND sr.session = ss.id AND {is_outside}) \
+         AND CASE WHEN EXISTS (SELECT 1 FROM session_repositories sr WHERE sr.tenant = $1 AND sr.session = ss.id AND sr.works) \
+         THEN NOT EXISTS (SELECT 1 FROM session_repositories sr WHERE sr.tenant = $1 AND sr.session = ss.id AND sr.works AND {is_outside}) \
          ELSE coalesce((sp.scope::json ->> 'no_repository')::boolean, false) END)"
     )
 }

@@ -119,23 +119,6 @@ impl Tx<'_> {
         )?;
         self.works_in(r.id, r.repository)
     }
-
-    /// A session works in these repositories, beside those that are known.
-    pub(super) fn works_in(
-        &mut self,
-        session: SessionId,
-        repositories: impl IntoIterator<Item = RepositoryId>,
-    ) -> Result<()> {
-        let sql = "INSERT INTO session_repositories (tenant, repository, session) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
-        let mut added = 0;
-        for repository in repositories {
-            added += self.run(sql, &[&Col(repository), &Col(session)])?;
-        }
-        match added {
-            0 => Ok(()),
-            _ => self.state_again(session),
-        }
-    }
 }
 
 fn turn_row(row: &Row) -> Result<TurnRecord> {
@@ -334,12 +317,13 @@ impl Sessions for Tx<'_> {
         place: Option<(RepositoryId, &str)>,
         cwd: Option<&str>,
     ) -> Result<()> {
-        let sql = "WITH before AS (SELECT repository, worktree, cwd FROM sessions WHERE tenant = $1 AND id = $2) \
+        let sql = "WITH before AS (SELECT repository, worktree, cwd, last_at FROM sessions WHERE tenant = $1 AND id = $2) \
              UPDATE sessions s SET unseen = s.unseen AND $3 <= s.last_at, last_at = greatest(s.last_at, $3), \
              created_at = least(s.created_at, $3), repository = coalesce(s.repository, $4), \
              worktree = coalesce(s.worktree, $5), cwd = coalesce(s.cwd, $6) FROM before b \
              WHERE s.tenant = $1 AND s.id = $2 RETURNING s.repository IS DISTINCT FROM b.repository \
-             OR s.worktree IS DISTINCT FROM b.worktree OR s.cwd IS DISTINCT FROM b.cwd";
+             OR s.worktree IS DISTINCT FROM b.worktree OR s.cwd IS DISTINCT FROM b.cwd, \
+             s.last_at / 3600000000000 <> b.last_at / 3600000000000";
         let (repository, worktree) = place.unzip();
         let of: [Value<'_>; 5] = [
             &Col(session),
@@ -348,8 +332,13 @@ impl Sessions for Tx<'_> {
             &worktree,
             &cwd,
         ];
-        let is_moved = self.row(sql, &of, |row| raw(row, 0))? == Some(true);
+        let changed: Option<(bool, bool)> =
+            self.row(sql, &of, |row| Ok((raw(row, 0)?, raw(row, 1)?)))?;
+        let (is_moved, is_another_hour) = changed.unwrap_or_default();
         self.works_in(session, repository)?;
+        if is_another_hour {
+            self.fold_hour(session)?;
+        }
         match is_moved {
             true => self.session_changed(session),
             false => Ok(()),
@@ -402,7 +391,7 @@ impl Sessions for Tx<'_> {
         self.store_summary(session, m)?;
         let sql = "UPDATE sessions SET folded = $3 WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session), &int(folded)])?;
-        Ok(())
+        self.refold_around(session)
     }
 
     fn refold(&mut self, session: Option<SessionId>) -> Result<()> {

@@ -1,10 +1,13 @@
 //! Statements, and the links that they attach.
 
+use std::collections::BTreeSet;
+
 use postgres::Row;
-use siglum_domain::{Oid, Timestamp};
+use siglum_domain::{Oid, SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int, raw};
 use super::tx::{Tx, Value};
+use crate::links::links_ever;
 use crate::record::*;
 use crate::stored::{StatementRow, Subjects};
 use crate::{LedgerError, Sessions};
@@ -90,6 +93,7 @@ impl Tx<'_> {
             _ => None,
         };
         let stated = self.statements_of_session(*session)?;
+        self.fold_links_ever(*session, &stated)?;
         let sql = match stated.into_iter().rev().find_map(says) {
             Some(true) => {
                 "INSERT INTO links (tenant, field, value, session) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
@@ -99,6 +103,39 @@ impl Tx<'_> {
             }
         };
         self.run(sql, &[&link.field(), &link.value(), &Col(*session)])?;
+        Ok(())
+    }
+
+    /// Which links a session ever had, by all that is stated of it.
+    pub(super) fn fold_links_ever(
+        &mut self,
+        session: SessionId,
+        stated: &[StatementRecord],
+    ) -> Result<()> {
+        let ever = links_ever(stated).into_iter();
+        let ever = ever.map(|(link, is_whole)| (link.field().to_owned(), link.value(), is_whole));
+        let ever: BTreeSet<(String, String, bool)> = ever.collect();
+        let sql =
+            "SELECT field, value, whole FROM session_links WHERE tenant = $1 AND session = $2";
+        let known = self.rows(sql, &[&Col(session)], |row| {
+            Ok((
+                raw::<String>(row, 0)?,
+                raw::<String>(row, 1)?,
+                raw::<bool>(row, 2)?,
+            ))
+        })?;
+        if known.into_iter().collect::<BTreeSet<_>>() == ever {
+            return Ok(());
+        }
+        let sql = "DELETE FROM session_links WHERE tenant = $1 AND session = $2";
+        self.run(sql, &[&Col(session)])?;
+        // Where somebody else states something of it at once, a link of both is read by its statements.
+        let sql = "INSERT INTO session_links (tenant, session, field, value, whole) VALUES ($1, $2, $3, $4, $5) \
+             ON CONFLICT (tenant, session, field, value) DO UPDATE SET whole = session_links.whole AND excluded.whole";
+        for (field, value, is_whole) in &ever {
+            let of: [Value<'_>; 4] = [&Col(session), field, value, is_whole];
+            self.run(sql, &of)?;
+        }
         Ok(())
     }
 }

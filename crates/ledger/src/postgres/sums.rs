@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::sums::{SUMMED, list, tallied};
+use crate::sums::{LOG, SUMMED, list, tallied};
 
 /// What the columns of a row come to: a digest, in the smallest type that holds one.
 fn sum(columns: &[&str], before: &str) -> String {
@@ -110,14 +110,23 @@ pub(super) fn miscounts() -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
-/// The queries for rows whose columns are not what was summed: for each table, of a tenant, so many.
+/// The queries for rows whose columns are not what was summed: for each table beside the logs, of a tenant, so many.
 pub(super) fn unlike() -> impl Iterator<Item = (&'static str, String)> {
-    SUMMED.iter().map(|(table, columns)| {
-        let of = sum(columns, "");
-        let first = list(&columns[..columns.len().min(2)], "");
-        let sql = format!(
-            "SELECT ROW({first})::text FROM {table} WHERE tenant = $1 AND sum IS DISTINCT FROM {of} LIMIT $2"
-        );
-        (*table, sql)
-    })
+    let beside = SUMMED.iter().filter(|(table, _)| *table != LOG);
+    beside.map(|(table, columns)| (*table, unlike_rows(table, columns, "")))
+}
+
+/// The same of the entries of the log of a session behind a sequence.
+pub(super) fn unlike_entries() -> impl Iterator<Item = (&'static str, String)> {
+    let log = SUMMED.iter().filter(|(table, _)| *table == LOG);
+    let which = "AND session = $3 AND sequence > $4 ";
+    log.map(move |(table, columns)| (*table, unlike_rows(table, columns, which)))
+}
+
+fn unlike_rows(table: &str, columns: &[&str], which: &str) -> String {
+    let of = sum(columns, "");
+    let first = list(&columns[..columns.len().min(2)], "");
+    format!(
+        "SELECT ROW({first})::text FROM {table} WHERE tenant = $1 {which}AND sum IS DISTINCT FROM {of} LIMIT $2"
+    )
 }

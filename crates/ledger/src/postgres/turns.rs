@@ -317,4 +317,12 @@ impl Turns for Tx<'_> {
         self.run(sql, &[&Col(session), &reason])?;
         Ok(())
     }
+
+    fn quarantined_sessions(&mut self, limit: usize) -> Result<Vec<(SessionId, String)>> {
+        let sql = "SELECT id, quarantined FROM sessions \
+             WHERE tenant = $1 AND quarantined IS NOT NULL ORDER BY id LIMIT $2";
+        self.rows(sql, &[&int(limit as u64)], |row| {
+            Ok((get(row, 0)?, raw(row, 1)?))
+        })
+    }
 }

@@ -185,23 +185,25 @@ impl Commits for Tx<'_> {
         let sql = "INSERT OR REPLACE INTO commits (repository, \"commit\", checkpoint, intent, session, committer, verdict, judgement, facts, patch, at, seen_by) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         let (kind, session) = committer(&r.judgement);
-        let key = (Col(r.repository), r.commit.as_str());
-        self.uncount("commits", OF_COMMIT, key)?;
-        self.db.prepare_cached(sql)?.execute(params![
-            Col(r.repository),
-            r.commit.as_str(),
-            r.checkpoint.map(Col),
-            r.intent.map(Col),
-            session.map(Col),
-            kind,
-            word(&r.judgement.verdict),
-            json(&r.judgement),
-            r.facts.as_ref().map(facts_json),
-            r.patch,
-            Col(r.at),
-            word(&r.seen_by),
-        ])?;
-        self.sum_commit(r.repository, &r.commit)
+        self.change_committer(r.repository, &r.commit, |tx| {
+            let key = (Col(r.repository), r.commit.as_str());
+            tx.uncount("commits", OF_COMMIT, key)?;
+            tx.db.prepare_cached(sql)?.execute(params![
+                Col(r.repository),
+                r.commit.as_str(),
+                r.checkpoint.map(Col),
+                r.intent.map(Col),
+                session.map(Col),
+                kind,
+                word(&r.judgement.verdict),
+                json(&r.judgement),
+                r.facts.as_ref().map(facts_json),
+                r.patch,
+                Col(r.at),
+                word(&r.seen_by),
+            ])?;
+            tx.sum_commit(r.repository, &r.commit)
+        })
     }
 
     fn commit(&mut self, repository: RepositoryId, commit: &Oid) -> Result<Option<CommitRecord>> {
@@ -299,9 +301,12 @@ impl Commits for Tx<'_> {
 
     fn put_facts(&mut self, repository: RepositoryId, facts: &CommitFacts) -> Result<()> {
         let sql = "UPDATE commits SET facts = ?3 WHERE repository = ?1 AND \"commit\" = ?2";
-        let of = (Col(repository), facts.commit.as_str(), facts_json(facts));
-        self.db.prepare_cached(sql)?.execute(of)?;
-        self.sum_commit(repository, &facts.commit)
+        // Git knows when it was made.
+        self.change_committer(repository, &facts.commit, |tx| {
+            let of = (Col(repository), facts.commit.as_str(), facts_json(facts));
+            tx.db.prepare_cached(sql)?.execute(of)?;
+            tx.sum_commit(repository, &facts.commit)
+        })
     }
 
     fn finish(&mut self, repository: RepositoryId, commit: &Oid, patch: &str) -> Result<()> {
@@ -319,15 +324,17 @@ impl Commits for Tx<'_> {
     ) -> Result<()> {
         let sql = "UPDATE commits SET session = ?3, committer = ?4, verdict = ?5, judgement = ?6 WHERE repository = ?1 AND \"commit\" = ?2";
         let (kind, session) = committer(judgement);
-        self.db.prepare_cached(sql)?.execute((
-            Col(repository),
-            commit.as_str(),
-            session.map(Col),
-            kind,
-            word(&judgement.verdict),
-            json(judgement),
-        ))?;
-        self.sum_commit(repository, commit)
+        self.change_committer(repository, commit, |tx| {
+            tx.db.prepare_cached(sql)?.execute((
+                Col(repository),
+                commit.as_str(),
+                session.map(Col),
+                kind,
+                word(&judgement.verdict),
+                json(judgement),
+            ))?;
+            tx.sum_commit(repository, commit)
+        })
     }
 
     fn put_rewrite(

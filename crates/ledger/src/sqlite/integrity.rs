@@ -1,12 +1,12 @@
 //! Looking at every row, in SQLite.
 
 use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{OptionalExtension, Row, params};
 use siglum_domain::fold::Entry;
 use siglum_domain::receipt::{Receipt, SealedEntry};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 
-use super::columns::{Col, count, get, int};
+use super::columns::{Col, count, get, int, opt};
 use super::listing::{SESSION, session_row};
 use super::log::{ENTRY, RECEIPT, entry_row, receipt_row};
 use super::open::Tx;
@@ -15,8 +15,8 @@ use crate::integrity::Read;
 use crate::row::{header, unpack};
 use crate::stored::unpack_lines;
 use crate::{
-    Integrity, LedgerError, Miscount, Stored, StoredEntry, StoredSegment, StoredSession, Stray,
-    Unlike,
+    Integrity, LedgerError, Miscount, SessionState, Stored, StoredEntry, StoredSegment,
+    StoredSession, Stray, Unlike, Verified,
 };
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -77,6 +77,35 @@ const AROUND_COMMITS: [(&str, &str); 6] = [
          (SELECT 1 FROM checkpoints k WHERE k.id = p.checkpoint) GROUP BY p.checkpoint",
     ),
 ];
+
+/// What is there of sessions, and how far they were verified.
+const STATE: &str = "SELECT s.id, s.head || ' ' || s.sealed || ' ' || s.folded || ' ' || coalesce(s.sum, '') || ' ' \
+     || (s.quarantined IS NOT NULL) || ' ' || coalesce((SELECT max(r.number) FROM receipts r WHERE r.session = s.id), 0) || ' ' \
+     || (SELECT count(*) || ' ' || total(t.read_to) FROM transcripts t WHERE t.session = s.id) || ' ' \
+     || (SELECT count(*) FROM edits e WHERE e.session = s.id) || ' ' \
+     || (SELECT count(*) FROM open_turns o WHERE o.session = s.id) || ' ' \
+     || (SELECT count(*) FROM pending p WHERE p.session = s.id), \
+     v.state, v.forgotten_at, v.receipt, v.sequence, v.digest, v.at \
+     FROM sessions s LEFT JOIN verified v ON v.session = s.id WHERE typeof(s.id) = 'blob' AND length(s.id) = 16";
+
+fn state_row(row: &Row<'_>) -> rusqlite::Result<SessionState> {
+    let verified = match row.get::<_, Option<String>>(2)? {
+        Some(state) => Some(Verified {
+            state,
+            forgotten: opt(row, 3)?,
+            receipt: count(row, 4)?,
+            sequence: count(row, 5)?,
+            digest: row.get(6)?,
+            at: get(row, 7)?,
+        }),
+        None => None,
+    };
+    Ok(SessionState {
+        session: get(row, 0)?,
+        state: row.get(1)?,
+        verified,
+    })
+}
 
 /// What is wrong with a row, without the words that are the same for all of them.
 fn error_message(error: impl std::fmt::Display) -> String {
@@ -274,7 +303,58 @@ impl Integrity for Tx<'_> {
     }
 
     fn unlike(&mut self, limit: usize) -> Result<Vec<Unlike>> {
-        Ok(sums::unlike(self.db, int(limit as u64))?)
+        Ok(sums::unlike_beside_logs(self.db, int(limit as u64))?)
+    }
+
+    fn unlike_entries(
+        &mut self,
+        session: SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Unlike>> {
+        let (after, limit) = (int(after), int(limit as u64));
+        Ok(sums::unlike_entries(self.db, session, after, limit)?)
+    }
+
+    fn session_states(
+        &mut self,
+        after: Option<SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionState>> {
+        let behind = match after {
+            Some(_) => "s.id > ?1",
+            None => "?1 IS NULL",
+        };
+        let sql = format!("{STATE} AND {behind} ORDER BY s.id LIMIT ?2");
+        let mut query = self.db.prepare_cached(&sql)?;
+        Ok(query
+            .query_map((after.map(Col), int(limit as u64)), state_row)?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn session_state(&mut self, id: SessionId) -> Result<Option<SessionState>> {
+        let mut query = self.db.prepare_cached(&format!("{STATE} AND s.id = ?1"))?;
+        Ok(query.query_row([Col(id)], state_row).optional()?)
+    }
+
+    fn put_verified(&mut self, session: SessionId, verified: Option<&Verified>) -> Result<()> {
+        let Some(v) = verified else {
+            let sql = "DELETE FROM verified WHERE session = ?1";
+            self.db.prepare_cached(sql)?.execute([Col(session)])?;
+            return Ok(());
+        };
+        let sql = "INSERT OR REPLACE INTO verified (session, state, forgotten_at, receipt, sequence, digest, at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        self.db.prepare_cached(sql)?.execute(params![
+            Col(session),
+            v.state,
+            v.forgotten.map(Col),
+            int(v.receipt),
+            int(v.sequence),
+            v.digest,
+            Col(v.at),
+        ])?;
+        Ok(())
     }
 
     fn miscounts(&mut self) -> Result<Vec<Miscount>> {

@@ -1,12 +1,13 @@
 //! Sessions as they are listed.
 
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::Row;
+use siglum_domain::RepositoryId;
 use siglum_domain::observation::Tokens;
-use siglum_domain::{RepositoryId, Timestamp};
 
 use super::columns::{Col, count, get, opt};
 use super::open::Tx;
 use crate::LedgerError;
+use crate::lookup::{Window, page_of_repositories, picks_few};
 use crate::record::*;
 use crate::row::from_word;
 use crate::stored::{forgotten, unreadable_session};
@@ -107,95 +108,63 @@ fn summary_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Summary> {
     })
 }
 
-/// With fewer sessions, all of a repository are looked at.
-const FEW: i64 = 1000;
-/// Among so many of the newest sessions of all, those of a repository are looked for first.
-const NEWEST: i64 = 500;
-
-/// The condition that a session works in one of so many repositories, whose ids are given twice. With many sessions there,
-/// it is asked of each session on the way: the newest are found without a look at all of a repository.
-fn works_in_one_of(repositories: usize, has_few: bool) -> String {
-    let ids = vec!["?"; repositories].join(", ");
-    if has_few {
-        return format!(
-            "s.id IN (SELECT session FROM session_repositories WHERE repository IN ({ids}) \
-             UNION SELECT session FROM commits WHERE repository IN ({ids}) AND session IS NOT NULL)"
-        );
+/// The condition that a session works in one of these repositories, whose values are added. Within a window, the sessions
+/// there are looked up; else the condition is asked of each session on the way.
+fn works_in_one_of(
+    repositories: &[RepositoryId],
+    window: Option<Window>,
+    values: &mut Vec<Box<dyn rusqlite::ToSql>>,
+) -> String {
+    for repository in repositories {
+        values.push(Box::new(Col(*repository)));
     }
+    let ids = vec!["?"; repositories.len()].join(", ");
+    let Some(window) = window else {
+        return format!(
+            "EXISTS (SELECT 1 FROM session_repositories r WHERE r.repository IN ({ids}) AND r.session = s.id)"
+        );
+    };
+    let (first, last) = window.hours;
+    values.push(Box::new(first));
+    values.push(Box::new(last));
+    let from = match window.from {
+        Some(session) => {
+            values.push(Box::new(Col(session)));
+            " AND session >= ?"
+        }
+        None => "",
+    };
     format!(
-        "(EXISTS (SELECT 1 FROM session_repositories r WHERE r.repository IN ({ids}) AND r.session = s.id) \
-         OR EXISTS (SELECT 1 FROM commits c WHERE c.repository IN ({ids}) AND c.session = s.id))"
+        "s.id IN (SELECT session FROM session_repositories WHERE repository IN ({ids}) AND hour BETWEEN ? AND ?{from})"
     )
 }
 
 impl Tx<'_> {
-    /// Whether few sessions work in some repositories. Without any, the question is about all sessions.
-    fn has_few(&self, repositories: &[RepositoryId]) -> Result<bool> {
-        if repositories.is_empty() {
-            return Ok(false);
-        }
-        let ids = vec!["?"; repositories.len()].join(", ");
-        for of in [
-            format!("session_repositories WHERE repository IN ({ids})"),
-            format!("commits WHERE repository IN ({ids}) AND session IS NOT NULL"),
-        ] {
-            let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {of} LIMIT {FEW})");
-            let values = rusqlite::params_from_iter(repositories.iter().map(|id| Col(*id)));
-            let mut query = self.db.prepare_cached(&sql)?;
-            if query.query_row(values, |row| row.get::<_, i64>(0))? == FEW {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     pub(super) fn listing(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {
-        if let Some(found) = self.among_newest(filter)? {
-            return Ok(found);
+        if filter.repositories.is_empty() || picks_few(filter) {
+            return self.listing_of(filter, None);
         }
-        let has_few = filter.id.is_none() && self.has_few(&filter.repositories)?;
-        self.listing_of(filter, has_few)
+        page_of_repositories(
+            self,
+            filter,
+            |tx: &mut Self, sessions| tx.window(filter, sessions),
+            |tx: &mut Self, window| tx.listing_of(filter, Some(window)),
+        )
     }
 
-    /// The newest sessions of some repositories, where they are among the newest of all: then neither all of a repository
-    /// nor all sessions are looked at.
-    fn among_newest(&mut self, filter: &SessionFilter) -> Result<Option<Vec<SessionListing>>> {
-        let is_page = filter.limit > 0 && filter.order == Order::LastActive;
-        let picks_few = filter.id.is_some()
-            || filter.conversation.is_some()
-            || filter.parent.is_some()
-            || filter.open
-            || !filter.links.is_empty();
-        if !is_page || picks_few || filter.repositories.is_empty() {
-            return Ok(None);
-        }
-        let floor = {
-            let sql = "SELECT last_at FROM sessions ORDER BY last_at DESC LIMIT 1 OFFSET ?1";
-            let mut query = self.db.prepare_cached(sql)?;
-            let floor = query.query_row([NEWEST], |row| get::<Timestamp>(row, 0));
-            floor.optional()?
-        };
-        let Some(floor) = floor else {
-            return self.listing_of(filter, false).map(Some);
-        };
-        let newest = SessionFilter {
-            since: Some(filter.since.map_or(floor, |since| since.max(floor))),
-            ..filter.clone()
-        };
-        let found = self.listing_of(&newest, false)?;
-        let is_all =
-            found.len() == filter.limit || filter.since.is_some_and(|since| since >= floor);
-        Ok(is_all.then_some(found))
-    }
-
-    fn listing_of(&mut self, filter: &SessionFilter, has_few: bool) -> Result<Vec<SessionListing>> {
+    /// The page of a filter, of the sessions of its repositories that are in a window. Without one, all sessions that the
+    /// filter picks are looked at, or all in the order of the page.
+    fn listing_of(
+        &mut self,
+        filter: &SessionFilter,
+        window: Option<Window>,
+    ) -> Result<Vec<SessionListing>> {
         // Each condition is written out, so that each combination can use its index.
-        let works_there = works_in_one_of(filter.repositories.len(), has_few);
-        let mut conditions = vec!["1 = 1"];
+        let mut conditions = vec!["1 = 1".to_owned()];
         let mut values: Vec<Box<dyn rusqlite::ToSql>> = Vec::new();
-        let mut when = |condition: &'static str, value: Option<Box<dyn rusqlite::ToSql>>| {
+        let mut when = |condition: &str, value: Option<Box<dyn rusqlite::ToSql>>| {
             if let Some(value) = value {
-                conditions.push(condition);
+                conditions.push(condition.to_owned());
                 values.push(value);
             }
         };
@@ -230,19 +199,16 @@ impl Tx<'_> {
         );
         when("s.parent = ?", filter.parent.map(|p| Box::new(Col(p)) as _));
         if !filter.repositories.is_empty() {
-            conditions.push(&works_there);
-            for _ in 0..2 {
-                let ids = filter.repositories.iter();
-                values.extend(ids.map(|id| Box::new(Col(*id)) as Box<dyn rusqlite::ToSql>));
-            }
+            conditions.push(works_in_one_of(&filter.repositories, window, &mut values));
         }
         for link in &filter.links {
-            conditions.push("s.id IN (SELECT session FROM links WHERE field = ? AND value = ?)");
+            let linked = "s.id IN (SELECT session FROM links WHERE field = ? AND value = ?)";
+            conditions.push(linked.to_owned());
             values.push(Box::new(link.field()));
             values.push(Box::new(link.value()));
         }
         if let Order::Created { after: Some(after) } = filter.order {
-            conditions.push("s.id < ?");
+            conditions.push("s.id < ?".to_owned());
             values.push(Box::new(Col(after)));
         }
         let order = match filter.order {
@@ -253,15 +219,12 @@ impl Tx<'_> {
             0 => -1,
             most => i64::try_from(most).unwrap_or(i64::MAX),
         };
-        let picks_few = has_few
-            || filter.id.is_some()
-            || filter.conversation.is_some()
-            || filter.parent.is_some()
-            || !filter.links.is_empty();
         let index = match filter.order {
             _ if filter.open && filter.seen => "INDEXED BY sessions_open",
             // Else all sessions are read and sorted, however few are wanted.
-            Order::LastActive if filter.limit > 0 && !picks_few => "INDEXED BY sessions_by_last",
+            Order::LastActive if filter.limit > 0 && window.is_none() && !picks_few(filter) => {
+                "INDEXED BY sessions_by_last"
+            }
             _ => "",
         };
         let of = format!(
@@ -300,20 +263,31 @@ impl Tx<'_> {
 #[cfg(test)]
 mod tests {
     use siglum_domain::intake::Place;
-    use siglum_domain::{AgentName, ConversationId, LedgerId, SessionId};
+    use siglum_domain::link::Link;
+    use siglum_domain::{AgentName, ConversationId, LedgerId, SessionId, Timestamp};
     use uuid::Uuid;
 
     use super::*;
+    use crate::lookup::HOUR;
     use crate::sqlite::{Open, SqliteLedger};
     use crate::{Durability, Ledger, read, write};
 
-    fn session(n: u128, home: LedgerId, repository: u128) -> SessionRecord {
-        let at = Timestamp::from_nanos(i64::try_from(n).unwrap());
+    fn repository(n: u128) -> RepositoryId {
+        RepositoryId::from_uuid(Uuid::from_u128(n))
+    }
+
+    /// A session that was active last in an hour.
+    fn session(n: u128, home: LedgerId, place: u128, hour: i64) -> SessionRecord {
+        let at = Timestamp::from_nanos(hour * HOUR + i64::try_from(n).unwrap());
+        let agent = match n.is_multiple_of(100) {
+            true => "gemini",
+            false => "codex",
+        };
         SessionRecord {
-            repository: Some(RepositoryId::from_uuid(Uuid::from_u128(repository))),
+            repository: Some(repository(place)),
             ..SessionRecord::new(
                 SessionId::from_uuid(Uuid::from_u128(n)),
-                AgentName::new("codex").unwrap(),
+                AgentName::new(agent).unwrap(),
                 ConversationId::new(format!("c{n}")).unwrap(),
                 home,
                 Mode::Observed,
@@ -323,14 +297,8 @@ mod tests {
         }
     }
 
-    /// The newest sessions of some repositories.
-    fn newest(ledger: &mut SqliteLedger, repositories: &[u128]) -> Vec<u128> {
-        let id = |n: &u128| RepositoryId::from_uuid(Uuid::from_u128(*n));
-        let filter = SessionFilter {
-            repositories: repositories.iter().map(id).collect(),
-            limit: 3,
-            ..SessionFilter::default()
-        };
+    fn listed(ledger: &mut SqliteLedger, filter: SessionFilter) -> Vec<u128> {
+        let filter = SessionFilter { limit: 3, ..filter };
         let listed = read(ledger, |tx| tx.sessions(&filter)).unwrap();
         listed
             .iter()
@@ -339,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn few_sessions_of_a_repository_are_listed_as_many_are() {
+    fn sessions_of_repositories_are_listed_newest_first_wherever_they_lie() {
         let dir = tempfile::tempdir().unwrap();
         let new = Open::Command {
             id: LedgerId::from_uuid(Uuid::from_u128(1)),
@@ -347,25 +315,96 @@ mod tests {
         };
         let mut ledger = SqliteLedger::open(&dir.path().join("ledger.db"), new).unwrap();
         let home = ledger.id();
-        let many = u128::try_from(FEW).unwrap();
         write(&mut ledger, Durability::Process, |tx| {
-            let place = |n: u128| Place {
-                common_dir: format!("/r/{n}"),
-                worktree: format!("/r/{n}"),
-            };
-            let at = Timestamp::from_nanos(1);
             for n in 1..=2 {
-                let id = RepositoryId::from_uuid(Uuid::from_u128(n));
-                tx.note_place(&place(n), id, at)?;
+                let place = Place {
+                    common_dir: format!("/r/{n}"),
+                    worktree: format!("/r/{n}"),
+                };
+                tx.note_place(&place, repository(n), Timestamp::from_nanos(1))?;
             }
-            for n in 1..=many {
-                tx.create_session(&session(n, home, 1))?;
+            // Ten in each hour, and the older ones, by id, are active again later.
+            for n in 1..=1_000 {
+                let hour = 500 - i64::try_from(n / 10).unwrap();
+                tx.create_session(&session(n, home, 1, hour))?;
             }
-            (many + 1..=many + 2).try_for_each(|n| tx.create_session(&session(n, home, 2)))
+            tx.create_session(&session(1_001, home, 2, 7))?;
+            tx.create_session(&session(1_002, home, 2, 900))
         })
         .unwrap();
-        assert_eq!(newest(&mut ledger, &[1]), [many, many - 1, many - 2]);
-        assert_eq!(newest(&mut ledger, &[2]), [many + 2, many + 1]);
-        assert_eq!(newest(&mut ledger, &[1, 2]), [many + 2, many + 1, many]);
+        let of = |places: &[u128]| SessionFilter {
+            repositories: places.iter().map(|n| repository(*n)).collect(),
+            ..SessionFilter::default()
+        };
+        assert_eq!(listed(&mut ledger, of(&[1])), [9, 8, 7]);
+        assert_eq!(listed(&mut ledger, of(&[2])), [1_002, 1_001]);
+        assert_eq!(listed(&mut ledger, of(&[1, 2])), [1_002, 9, 8]);
+        let of_agent = SessionFilter {
+            agent: Some(AgentName::new("gemini").unwrap()),
+            ..of(&[1])
+        };
+        assert_eq!(listed(&mut ledger, of_agent), [100, 200, 300]);
+        let until = SessionFilter {
+            until: Some(Timestamp::from_nanos(450 * HOUR)),
+            ..of(&[1])
+        };
+        assert_eq!(listed(&mut ledger, until), [519, 518, 517]);
+        let created = SessionFilter {
+            order: Order::Created {
+                after: Some(SessionId::from_uuid(Uuid::from_u128(700))),
+            },
+            ..of(&[1, 2])
+        };
+        assert_eq!(listed(&mut ledger, created), [699, 698, 697]);
+        // What goes on moves with the time.
+        write(&mut ledger, Durability::Process, |tx| {
+            let old = SessionId::from_uuid(Uuid::from_u128(999));
+            tx.touch(old, Timestamp::from_nanos(600 * HOUR), None, None)
+        })
+        .unwrap();
+        assert_eq!(listed(&mut ledger, of(&[1])), [999, 9, 8]);
+    }
+
+    #[test]
+    fn a_fold_makes_links_and_hours_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.db");
+        let new = Open::Command {
+            id: LedgerId::from_uuid(Uuid::from_u128(1)),
+            key: [7; 32],
+        };
+        let mut ledger = SqliteLedger::open(&path, new).unwrap();
+        let home = ledger.id();
+        let id = SessionId::from_uuid(Uuid::from_u128(1));
+        write(&mut ledger, Durability::Process, |tx| {
+            let place = Place {
+                common_dir: "/r/1".to_owned(),
+                worktree: "/r/1".to_owned(),
+            };
+            tx.note_place(&place, repository(1), Timestamp::from_nanos(1))?;
+            tx.create_session(&session(1, home, 1, 7))?;
+            let attached = Statement::LinkAttached {
+                session: id,
+                link: Link::IssueNumber(7),
+            };
+            tx.state(Timestamp::from_nanos(1), "me", "cli", &attached)
+        })
+        .unwrap();
+        let db = rusqlite::Connection::open(&path).unwrap();
+        let known = || -> String {
+            let sql = "SELECT group_concat(l.value || ' ' || l.whole || ' ' || r.hour) FROM session_links l \
+                 JOIN session_repositories r ON r.session = l.session";
+            let known: Option<String> = db.query_row(sql, [], |row| row.get(0)).unwrap();
+            known.unwrap_or_default()
+        };
+        assert_eq!(known(), "7 1 7");
+        db.execute_batch("UPDATE session_links SET whole = 0, value = '8'; UPDATE session_repositories SET hour = 1")
+            .unwrap();
+        assert_eq!(known(), "8 0 1");
+        write(&mut ledger, Durability::Process, |tx| {
+            tx.put_summary(id, &Summary::default(), 0)
+        })
+        .unwrap();
+        assert_eq!(known(), "7 1 7");
     }
 }

@@ -35,6 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0022_active_runs.sql"),
     include_str!("../../migrations/sqlite/0023_attestations.sql"),
     include_str!("../../migrations/sqlite/0024_lookups.sql"),
+    include_str!("../../migrations/sqlite/0025_large_stores.sql"),
     include_str!("../../migrations/sqlite/0026_blobs.sql"),
 ];
 
@@ -240,7 +241,7 @@ mod tests {
     #[test]
     fn usage_that_was_there_before_is_summed_up() {
         let db = Connection::open_in_memory().unwrap();
-        let (before, last) = (&MIGRATIONS[..18], MIGRATIONS[18]);
+        let (before, later) = MIGRATIONS.split_at(18);
         before.iter().for_each(|sql| db.execute_batch(sql).unwrap());
         let quarter = crate::QUARTER;
         db.execute_batch(&format!(
@@ -254,7 +255,7 @@ mod tests {
             most = i64::MAX,
         ))
         .unwrap();
-        db.execute_batch(last).unwrap();
+        later.iter().for_each(|sql| db.execute_batch(sql).unwrap());
         usage::sum_up_all(&db).unwrap();
         let all = "SELECT group_concat(start || ' ' || messages || ' ' || input || ' ' || output || ' ' || last_at, '; ') \
              FROM usage_quarters ORDER BY start";
@@ -287,5 +288,48 @@ mod tests {
             "SELECT group_concat(hex(repository) || hex(session), ' ') FROM session_repositories";
         let found: String = db.query_row(all, [], |row| row.get(0)).unwrap();
         assert_eq!(found, format!("{:032X}01 0A01 0B01", 12));
+    }
+    #[test]
+    fn links_and_last_activity_that_were_there_before_are_known() {
+        let db = Connection::open_in_memory().unwrap();
+        let (before, last) = (&MIGRATIONS[..24], MIGRATIONS[24]);
+        before.iter().for_each(|sql| db.execute_batch(sql).unwrap());
+        let at = 3 * crate::lookup::HOUR + 5;
+        db.execute_batch(&format!(
+            "PRAGMA foreign_keys = OFF;
+             INSERT INTO sessions (id, agent, conversation_id, home, mode, origin, created_at, last_at, repository)
+                 VALUES (x'01', 'codex', 'c', x'02', 'observed', 'live', 1, {at}, x'0a');
+             INSERT INTO session_repositories (repository, session) VALUES (x'0a', x'01');
+             INSERT INTO commits (repository, \"commit\", session, committer, verdict, judgement, at, seen_by)
+                 VALUES (x'0a', 'c', x'01', 'session', 'likely', '', 1, 'hook'), (x'0b', 'd', x'01', 'session', 'likely', '', 1, 'hook');"
+        ))
+        .unwrap();
+        let put = "INSERT INTO statements (ledger, sequence, at, by, source, kind, body, session) \
+             VALUES (x'01', ?1, ?2, 'Ann', 'cli', ?3, ?4, x'01')";
+        for (n, at, kind, link) in [
+            (1, 5, "link_attached", "{\"issue_number\":7}"),
+            (2, 6, "link_attached", "{\"issue_number\":8}"),
+            (
+                3,
+                7,
+                "link_attached",
+                "{\"label\":{\"key\":\"k\",\"value\":\"v\"}}",
+            ),
+            (4, 8, "link_attached", "{\"agent_role\":\"r\"}"),
+            (5, 9, "link_detached", "{\"agent_role\":\"r\"}"),
+            (6, 9, "link_detached", "{\"pr_number\":1}"),
+        ] {
+            let body = format!("{{\"statement\":\"{kind}\",\"session\":\"x\",\"link\":{link}}}");
+            db.execute(put, (n, at, kind, body)).unwrap();
+        }
+        db.execute_batch(last).unwrap();
+        let found = |sql: &str| -> String { db.query_row(sql, [], |row| row.get(0)).unwrap() };
+        let all = "SELECT group_concat(hex(repository) || ' ' || hour || ' ' || works, '; ') FROM \
+             (SELECT * FROM session_repositories ORDER BY repository)";
+        assert_eq!(found(all), "0A 3 1; 0B 3 0");
+        let all = "SELECT group_concat(field || ' ' || value || ' ' || whole, '; ') FROM \
+             (SELECT * FROM session_links ORDER BY field, value)";
+        let links = "agent_role r 0; issue_number 7 1; issue_number 8 0; label k=v 1";
+        assert_eq!(found(all), links);
     }
 }

@@ -28,6 +28,7 @@ mod requests;
 mod retention;
 mod runs;
 mod scope;
+mod session_repositories;
 mod sessions;
 mod sums;
 mod telemetry;

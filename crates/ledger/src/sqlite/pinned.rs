@@ -111,6 +111,8 @@ pub(super) const STRIPPED: &[(&str, &str)] = &[
         "projection IN (SELECT name FROM projections) AND session = ?1",
     ),
     ("links", "session = ?1"),
+    ("session_links", "session = ?1"),
+    ("verified", "session = ?1"),
     ("statements", "session = ?1"),
     ("pipeline_sessions", "session = ?1"),
     ("session_repositories", "session = ?1"),

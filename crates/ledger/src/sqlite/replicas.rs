@@ -304,6 +304,9 @@ impl Replicas for Tx<'_> {
              worktree = excluded.worktree, parent_at = excluded.parent_at, archived_at = excluded.archived_at, \
              unseen = 0, folded = 0",
         )?;
+        // Its commits may have come before it, and it may have been active again.
+        self.works_at_its_commits(r.id)?;
+        self.fold_hour(r.id)?;
         self.db
             .prepare_cached("DELETE FROM replica_aliases WHERE session = ?1")?
             .execute([Col(r.id)])?;

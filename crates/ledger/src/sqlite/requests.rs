@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 use siglum_domain::Timestamp;
 
-use super::columns::{Col, get};
+use super::columns::{Col, get, int};
 use super::open::Tx;
 use crate::{LedgerError, RequestRecord, Requests};
 
@@ -30,10 +30,9 @@ impl Requests for Tx<'_> {
         Ok(self.db.prepare_cached(sql)?.execute(values)? == 1)
     }
 
-    fn drop_requests(&mut self, before: Timestamp) -> Result<u64> {
-        let dropped = self
-            .db
-            .execute("DELETE FROM requests WHERE at < ?1", [Col(before)])?;
-        Ok(dropped as u64)
+    fn drop_requests(&mut self, before: Timestamp, limit: usize) -> Result<u64> {
+        let sql = "DELETE FROM requests WHERE key IN (SELECT key FROM requests WHERE at < ?1 ORDER BY at LIMIT ?2)";
+        let of = (Col(before), int(limit as u64));
+        Ok(self.db.prepare_cached(sql)?.execute(of)? as u64)
     }
 }

@@ -261,10 +261,11 @@ impl Runs for Tx<'_> {
         Ok(())
     }
 
-    fn drop_old_run_events(&mut self, before: Timestamp) -> Result<()> {
-        let sql = "DELETE FROM run_events WHERE at < ?1";
-        self.db.prepare_cached(sql)?.execute([Col(before)])?;
-        Ok(())
+    fn drop_old_run_events(&mut self, before: Timestamp, limit: usize) -> Result<u64> {
+        let sql = "DELETE FROM run_events WHERE (turn, first) IN \
+             (SELECT turn, first FROM run_events WHERE at < ?1 ORDER BY at LIMIT ?2)";
+        let of = (Col(before), int(limit as u64));
+        Ok(self.db.prepare_cached(sql)?.execute(of)? as u64)
     }
 }
 

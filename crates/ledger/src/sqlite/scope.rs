@@ -22,8 +22,8 @@ fn session_of(session: &str) -> String {
         "EXISTS (SELECT 1 FROM sessions ss WHERE ss.id = {session} \
          AND ss.created_at >= coalesce(sp.scope ->> '$.since', ss.created_at) \
          AND NOT EXISTS (SELECT 1 FROM commits sx WHERE sx.session = ss.id AND {commits_outside}) \
-         AND CASE WHEN EXISTS (SELECT 1 FROM session_repositories sr WHERE sr.session = ss.id) \
-         THEN NOT EXISTS (SELECT 1 FROM session_repositories sr WHERE sr.session = ss.id AND {is_outside}) \
+         AND CASE WHEN EXISTS (SELECT 1 FROM session_repositories sr WHERE sr.session = ss.id AND sr.works) \
+         THEN NOT EXISTS (SELECT 1 FROM session_repositories sr WHERE sr.session = ss.id AND sr.works AND {is_outside}) \
          ELSE sp.scope ->> '$.no_repository' END)"
     )
 }

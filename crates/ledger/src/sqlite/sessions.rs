@@ -1,5 +1,7 @@
 //! Repositories, sessions, their names, processes, turns and statements in SQLite.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{OptionalExtension, Row, params};
 use siglum_domain::intake::{AgentVariable, Place};
 use siglum_domain::link::Link;
@@ -11,6 +13,7 @@ use siglum_domain::{
 use super::columns::{Col, count, get, int};
 use super::listing::{SESSION, readable_session};
 use super::open::Tx;
+use crate::links::links_ever;
 use crate::lookup::{behind_start, short_forms};
 use crate::record::*;
 use crate::row::{json, word};
@@ -51,6 +54,7 @@ impl Tx<'_> {
             _ => None,
         };
         let stated = self.statements_of_session(session)?;
+        self.fold_links_ever(session, &stated)?;
         let value = link.value();
         let key = (link.field(), &value, Col(session));
         let row = "field = ?1 AND value = ?2 AND session = ?3";
@@ -61,6 +65,42 @@ impl Tx<'_> {
         let sql = "INSERT OR IGNORE INTO links (field, value, session) VALUES (?1, ?2, ?3)";
         self.db.execute(sql, key)?;
         self.sum("links", row, key)
+    }
+
+    /// Which links a session ever had, by all that is stated of it.
+    pub(super) fn fold_links_ever(
+        &self,
+        session: SessionId,
+        stated: &[StatementRecord],
+    ) -> Result<()> {
+        let ever = links_ever(stated).into_iter();
+        let ever = ever.map(|(link, is_whole)| (link.field().to_owned(), link.value(), is_whole));
+        let ever: BTreeSet<(String, String, bool)> = ever.collect();
+        let sql = "SELECT field, value, whole FROM session_links WHERE session = ?1";
+        let mut query = self.db.prepare_cached(sql)?;
+        let row = |row: &Row<'_>| {
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get::<_, String>(1)?,
+                row.get::<_, bool>(2)?,
+            ))
+        };
+        let known = query.query_map([Col(session)], row)?;
+        if known
+            .collect::<rusqlite::Result<BTreeSet<_>>>()
+            .is_ok_and(|known| known == ever)
+        {
+            return Ok(());
+        }
+        let sql = "DELETE FROM session_links WHERE session = ?1";
+        self.db.prepare_cached(sql)?.execute([Col(session)])?;
+        let sql =
+            "INSERT INTO session_links (session, field, value, whole) VALUES (?1, ?2, ?3, ?4)";
+        let mut put = self.db.prepare_cached(sql)?;
+        for (field, value, is_whole) in ever {
+            put.execute((Col(session), field, value, is_whole))?;
+        }
+        Ok(())
     }
 
     fn sum_alias(&self, agent: &AgentName, native: &NativeId) -> Result<()> {
@@ -95,26 +135,6 @@ impl Tx<'_> {
         ])?;
         self.sum("sessions", "id = ?1", [Col(r.id)])?;
         self.works_in(r.id, r.repository)
-    }
-
-    /// A session works in these repositories, beside those that are known.
-    pub(super) fn works_in(
-        &mut self,
-        session: SessionId,
-        repositories: impl IntoIterator<Item = RepositoryId>,
-    ) -> Result<()> {
-        let sql =
-            "INSERT OR IGNORE INTO session_repositories (repository, session) VALUES (?1, ?2)";
-        let mut added = 0;
-        let mut put = self.db.prepare_cached(sql)?;
-        for repository in repositories {
-            added += put.execute((Col(repository), Col(session)))?;
-        }
-        drop(put);
-        match added {
-            0 => Ok(()),
-            _ => self.state_again(session),
-        }
     }
 }
 
@@ -328,7 +348,8 @@ impl Sessions for Tx<'_> {
             cwd,
         ))?;
         self.sum("sessions", "id = ?1", [Col(session)])?;
-        self.works_in(session, repository)
+        self.works_in(session, repository)?;
+        self.fold_hour(session)
     }
 
     fn set_agent(&mut self, session: SessionId, agent: &AgentName) -> Result<()> {
@@ -396,7 +417,7 @@ impl Sessions for Tx<'_> {
         self.db
             .prepare_cached("UPDATE sessions SET folded = ?2 WHERE id = ?1")?
             .execute((Col(session), int(folded)))?;
-        Ok(())
+        self.refold_around(session)
     }
 
     fn refold(&mut self, session: Option<SessionId>) -> Result<()> {

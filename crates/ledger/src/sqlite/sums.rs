@@ -3,11 +3,12 @@
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params, Row};
+use siglum_domain::SessionId;
 
-use super::columns::count;
+use super::columns::{Col, count};
 use super::open::Tx;
 use crate::LedgerError;
-use crate::sums::{Miscount, SUMMED, Unlike, is_tallied, list, tallied};
+use crate::sums::{LOG, Miscount, SUMMED, Unlike, is_tallied, list, tallied};
 
 type Result<T> = rusqlite::Result<T>;
 type Done = std::result::Result<(), LedgerError>;
@@ -252,29 +253,63 @@ pub(crate) fn miscounts(db: &Connection) -> Result<Vec<Miscount>> {
 }
 
 /// The rows whose columns are not what was summed, `most` of each table.
+#[cfg(any(test, feature = "testing"))]
 pub(crate) fn unlike(db: &Connection, most: i64) -> Result<Vec<Unlike>> {
-    let mut found = Vec::new();
-    for (table, columns) in SUMMED {
-        let shown: Vec<String> = key(db, table)?
-            .iter()
-            .map(|c| format!("'{c} ' || CASE typeof(\"{c}\") WHEN 'blob' THEN lower(hex(\"{c}\")) ELSE \"{c}\" END"))
-            .collect();
-        let sql = format!(
-            "SELECT {} FROM {table} WHERE sum IS NOT row_sum({}) LIMIT ?1",
-            shown.join(" || ', ' || "),
-            list(columns, "")
-        );
-        let mut query = db.prepare(&sql)?;
-        let rows = query.query_map([most], |row| {
-            let row = row.get::<_, Option<String>>(0)?;
-            Ok(Unlike {
-                table,
-                row: row.unwrap_or_default(),
-            })
-        })?;
-        found.extend(rows.collect::<Result<Vec<_>>>()?);
-    }
-    Ok(found)
+    let all = SUMMED
+        .iter()
+        .map(|summed| unlike_rows(db, *summed, "", [most]));
+    Ok(all.collect::<Result<Vec<_>>>()?.concat())
+}
+
+/// The same of the tables beside the logs.
+pub(super) fn unlike_beside_logs(db: &Connection, most: i64) -> Result<Vec<Unlike>> {
+    let beside = SUMMED.iter().filter(|(table, _)| *table != LOG);
+    let all = beside.map(|summed| unlike_rows(db, *summed, "", [most]));
+    Ok(all.collect::<Result<Vec<_>>>()?.concat())
+}
+
+/// The same of the entries of the log of a session behind a sequence.
+pub(super) fn unlike_entries(
+    db: &Connection,
+    session: SessionId,
+    after: i64,
+    most: i64,
+) -> Result<Vec<Unlike>> {
+    let log = SUMMED.iter().filter(|(table, _)| *table == LOG);
+    let of = (most, Col(session), after);
+    let which = "session = ?2 AND sequence > ?3 AND ";
+    let all = log.map(|summed| unlike_rows(db, *summed, which, of));
+    Ok(all.collect::<Result<Vec<_>>>()?.concat())
+}
+
+fn unlike_rows(
+    db: &Connection,
+    (table, columns): (&'static str, &[&str]),
+    which: &str,
+    of: impl Params,
+) -> Result<Vec<Unlike>> {
+    let shown: Vec<String> = key(db, table)?
+        .iter()
+        .map(|c| {
+            format!(
+                "'{c} ' || CASE typeof(\"{c}\") WHEN 'blob' THEN lower(hex(\"{c}\")) ELSE \"{c}\" END"
+            )
+        })
+        .collect();
+    let sql = format!(
+        "SELECT {} FROM {table} WHERE {which}sum IS NOT row_sum({}) LIMIT ?1",
+        shown.join(" || ', ' || "),
+        list(columns, "")
+    );
+    let mut query = db.prepare_cached(&sql)?;
+    let rows = query.query_map(of, |row| {
+        let row = row.get::<_, Option<String>>(0)?;
+        Ok(Unlike {
+            table,
+            row: row.unwrap_or_default(),
+        })
+    })?;
+    rows.collect()
 }
 
 #[cfg(test)]

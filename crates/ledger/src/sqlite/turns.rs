@@ -275,4 +275,12 @@ impl Turns for Tx<'_> {
             .execute((Col(session), reason))?;
         Ok(())
     }
+
+    fn quarantined_sessions(&mut self, limit: usize) -> Result<Vec<(SessionId, String)>> {
+        let sql = "SELECT id, quarantined FROM sessions INDEXED BY sessions_quarantined \
+             WHERE quarantined IS NOT NULL AND typeof(id) = 'blob' AND length(id) = 16 ORDER BY id LIMIT ?1";
+        let mut query = self.db.prepare_cached(sql)?;
+        let rows = query.query_map([int(limit as u64)], |row| Ok((get(row, 0)?, row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
 }

@@ -3,22 +3,22 @@
 use std::collections::BTreeSet;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
 use siglum_domain::fold::{Records, Usage};
 use siglum_domain::observation::Tokens;
-use siglum_domain::{SessionId, Timestamp};
+use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int, opt};
 use super::open::Tx;
-use crate::row::{from_json, word};
+use crate::row::{from_json, from_word, word};
 use crate::stored::unreadable_session;
 use crate::usage::{
-    pack_left_out, pack_quarter_left_out, quarter_start, quarters, unpack_left_out,
-    unpack_quarter_left_out,
+    commit_head, commit_time, pack_left_out, pack_quarter_left_out, quarter_past, quarter_start,
+    quarters, unpack_left_out, unpack_quarter_left_out,
 };
 use crate::{
-    LedgerError, QuarterFilter, QuarterRecord, UsageFilter, UsageQuarter, UsageRecord,
-    UsageSession, Usages,
+    LedgerError, QuarterFilter, QuarterRecord, SessionCommit, SessionLink, UsageFilter,
+    UsageQuarter, UsageRecord, UsageSession, Usages, UsingSessions,
 };
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -54,15 +54,15 @@ fn usage_row(row: &Row<'_>) -> Result<UsageRecord> {
 }
 
 const QUARTER_COLUMNS: &str = "session, start, model, branch, messages, input, output, cache_read, cache_write, \
-     left_out, prompt_least, prompt_most, last_at";
+     left_out, prompt_least, prompt_most, last_at, past";
 
 /// How many columns [`QUARTER_COLUMNS`] has.
-const OF_QUARTER: usize = 13;
+const OF_QUARTER: usize = 14;
 
 fn quarter_row(row: &Row<'_>) -> Result<QuarterRecord> {
     let left_out: Option<String> = row.get(9)?;
     let [repeated, retold, copied] = unpack_quarter_left_out(left_out.as_deref())?;
-    let id: SessionId = get(row, 0)?;
+    let (id, start): (SessionId, Timestamp) = (get(row, 0)?, get(row, 1)?);
     // A session whose record is damaged still has what it cost.
     let agent = get(row, OF_QUARTER).unwrap_or_else(|error| unreadable_session(id, &error).agent);
     Ok(QuarterRecord {
@@ -72,7 +72,9 @@ fn quarter_row(row: &Row<'_>) -> Result<QuarterRecord> {
             repository: opt(row, OF_QUARTER + 1).unwrap_or_default(),
         },
         quarter: UsageQuarter {
-            start: get(row, 1)?,
+            start,
+            // Sums from before they were split have none.
+            past: opt(row, 13)?.unwrap_or_else(|| quarter_past(start)),
             model: row.get(2)?,
             branch: row.get(3)?,
             counted: Records {
@@ -107,25 +109,51 @@ fn quarter_conditions(filter: &QuarterFilter) -> (String, Vec<Value>) {
         }
     };
     let time = |at: Timestamp| Value::Integer(at.nanos());
-    let session = filter.session.map(|id| id_value(id.uuid()));
-    add(" AND q.session = ?", session);
     let since = filter.since.map(|since| time(quarter_start(since)));
     add(" AND q.start >= ?", since);
     add(" AND q.start < ?", filter.until.map(time));
     add(" AND q.model = ?", filter.model.clone().map(Value::Text));
     let agent = filter.agent.as_ref().map(ToString::to_string);
     add(" AND s.agent = ?", agent.map(Value::Text));
-    for (place, repository) in filter.repositories.iter().enumerate() {
-        let before = match place {
-            0 => " AND s.repository IN (?",
-            _ => ", ?",
-        };
-        add(before, Some(id_value(repository.uuid())));
-    }
-    if !filter.repositories.is_empty() {
-        conditions.push(')');
+    let repositories: Vec<_> = filter.repositories.iter().map(|id| id.uuid()).collect();
+    let sessions: Vec<_> = filter.sessions.iter().map(|id| id.uuid()).collect();
+    for (column, ids) in [("s.repository", repositories), ("q.session", sessions)] {
+        if !ids.is_empty() {
+            let places = vec!["?"; ids.len()].join(", ");
+            conditions += &format!(" AND {column} IN ({places})");
+            values.extend(ids.into_iter().map(id_value));
+        }
     }
     (conditions, values)
+}
+
+/// The sessions that are meant, as the table `u`, with its values; nothing where it is all of them.
+fn using_sessions(of: UsingSessions<'_>, values: &mut Vec<Value>) -> Option<String> {
+    if !of.sessions.is_empty() {
+        let places = vec!["(?)"; of.sessions.len()].join(", ");
+        values.extend(of.sessions.iter().map(|id| id_value(id.uuid())));
+        return Some(format!(
+            "(SELECT DISTINCT column1 AS session FROM (VALUES {places})) u"
+        ));
+    }
+    let (start, end) = of.starts()?;
+    values.extend([Value::Integer(start), Value::Integer(end)]);
+    let used = "(SELECT DISTINCT session FROM usage_quarters WHERE start >= ? AND start < ?) u";
+    Some(used.to_owned())
+}
+
+/// When some commits were made, in order.
+fn commit_times(db: &Connection, which: &str, of: impl Params) -> Result<Vec<Timestamp>> {
+    let sql = format!("SELECT at, seen_by, facts FROM commits WHERE {which}");
+    let mut query = db.prepare_cached(&sql)?;
+    let mut rows = query.query(of)?;
+    let mut times = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (seen_by, facts): (String, Option<String>) = (row.get(1)?, row.get(2)?);
+        times.extend(commit_time(get(row, 0)?, &seen_by, facts.as_deref()));
+    }
+    times.sort_unstable();
+    Ok(times)
 }
 
 /// The conditions of a filter, with their values.
@@ -177,8 +205,7 @@ fn read_usages(db: &Connection, filter: &UsageFilter) -> Result<Vec<UsageRecord>
 
 /// Sums the usage of a session up anew.
 fn sum_up(db: &Connection, session: SessionId) -> Result<()> {
-    let sql = "DELETE FROM usage_quarters WHERE session = ?1";
-    db.prepare_cached(sql)?.execute([Col(session)])?;
+    // First what may be damaged: the sums stay then.
     let messages = read_usages(
         db,
         &UsageFilter {
@@ -186,12 +213,15 @@ fn sum_up(db: &Connection, session: SessionId) -> Result<()> {
             ..UsageFilter::default()
         },
     )?;
+    let splits = commit_times(db, "session = ?1", [Col(session)])?;
+    let sql = "DELETE FROM usage_quarters WHERE session = ?1";
+    db.prepare_cached(sql)?.execute([Col(session)])?;
     let sql = format!(
         "INSERT INTO usage_quarters ({QUARTER_COLUMNS}, number) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
     );
     let mut put = db.prepare_cached(&sql)?;
-    for (number, q) in (0i64..).zip(quarters(&messages)) {
+    for (number, q) in (0i64..).zip(quarters(&messages, &splits)) {
         let tokens = q.counted.tokens;
         put.execute(params![
             Col(session),
@@ -207,6 +237,7 @@ fn sum_up(db: &Connection, session: SessionId) -> Result<()> {
             int(q.prompts.0),
             int(q.prompts.1),
             Col(q.last_at),
+            Col(q.past),
             number,
         ])?;
     }
@@ -257,17 +288,36 @@ impl Tx<'_> {
             .try_for_each(|session| sum_up(self.db, session))
     }
 
+    /// Splits the sums of a session where it made a commit, if that was within a sum: what is used before it and behind it
+    /// is told apart. Sums that cannot be made anew, since something is damaged, stay as they are, and answer with their
+    /// messages.
+    pub(super) fn split_at_commit(
+        &mut self,
+        session: SessionId,
+        repository: RepositoryId,
+        commit: &Oid,
+    ) -> Result<()> {
+        let of_commit = "repository = ?1 AND \"commit\" = ?2";
+        let times = commit_times(self.db, of_commit, (Col(repository), commit.as_str()))?;
+        let within =
+            "SELECT 1 FROM usage_quarters WHERE session = ?1 AND start <= ?2 AND last_at > ?2";
+        let mut within = self.db.prepare_cached(within)?;
+        for at in times {
+            if within.exists((Col(session), Col(at)))? {
+                return match sum_up(self.db, session) {
+                    Err(LedgerError::Damaged(_)) => Ok(()),
+                    done => done,
+                };
+            }
+        }
+        Ok(())
+    }
+
     /// By what the messages of a session are known in others: their events and times.
     fn messages_of(&self, session: SessionId) -> Result<BTreeSet<(String, Timestamp)>> {
         let sql = "SELECT event, at FROM usages WHERE session = ?1";
         let mut query = self.db.prepare_cached(sql)?;
         let rows = query.query_map([Col(session)], |row| Ok((row.get(0)?, get(row, 1)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
-    }
-
-    fn session_ids(&self, sql: &str) -> Result<Vec<SessionId>> {
-        let mut query = self.db.prepare_cached(sql)?;
-        let rows = query.query_map([], |row| get(row, 0))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -340,17 +390,73 @@ impl Usages for Tx<'_> {
         Ok(())
     }
 
-    fn linked_sessions(&mut self) -> Result<Vec<SessionId>> {
-        self.session_ids(
-            "SELECT DISTINCT session FROM statements INDEXED BY statements_of_links \
-             WHERE kind = 'link_attached' AND session IS NOT NULL ORDER BY session",
-        )
+    fn session_links(
+        &mut self,
+        field: &str,
+        value: Option<&str>,
+        of: UsingSessions<'_>,
+        limit: usize,
+    ) -> Result<Vec<SessionLink>> {
+        let mut values = Vec::new();
+        let links = match using_sessions(of, &mut values) {
+            Some(using) => format!("{using} CROSS JOIN session_links l ON l.session = u.session"),
+            None => "session_links l INDEXED BY session_links_by_value".to_owned(),
+        };
+        values.push(Value::Text(field.to_owned()));
+        let mut of_value = "";
+        if let Some(value) = value {
+            of_value = " AND l.value = ?";
+            values.push(Value::Text(value.to_owned()));
+        }
+        values.push(Value::Integer(match limit {
+            0 => -1,
+            most => int(most as u64),
+        }));
+        let sql = format!(
+            "SELECT l.session, l.value, l.whole FROM {links} WHERE l.field = ?{of_value} ORDER BY l.session, l.value LIMIT ?"
+        );
+        let mut query = self.db.prepare(&sql)?;
+        let rows = query.query_map(params_from_iter(values), |row| {
+            Ok(SessionLink {
+                session: get(row, 0)?,
+                value: row.get(1)?,
+                is_whole: row.get(2)?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn committing_sessions(&mut self) -> Result<Vec<SessionId>> {
-        self.session_ids(
-            "SELECT DISTINCT session FROM commits WHERE session IS NOT NULL ORDER BY session",
-        )
+    fn session_commits(&mut self, of: UsingSessions<'_>) -> Result<Vec<SessionCommit>> {
+        let mut values = Vec::new();
+        let commits = match using_sessions(of, &mut values) {
+            Some(using) => format!("{using} CROSS JOIN commits c ON c.session = u.session"),
+            None => "commits c".to_owned(),
+        };
+        let sql = format!(
+            "SELECT c.session, c.repository, c.\"commit\", c.at, c.seen_by, c.verdict, c.facts, \
+             EXISTS (SELECT 1 FROM rewrites r WHERE r.repository = c.repository AND r.new = c.\"commit\") \
+             OR EXISTS (SELECT 1 FROM rewrites r WHERE r.repository = c.repository AND r.old = c.\"commit\") \
+             OR EXISTS (SELECT 1 FROM commits o WHERE o.checkpoint = c.checkpoint AND o.repository = c.repository \
+             AND o.\"commit\" <> c.\"commit\") \
+             FROM {commits} WHERE c.session IS NOT NULL ORDER BY c.session, c.repository, c.\"commit\""
+        );
+        let mut query = self.db.prepare(&sql)?;
+        let mut rows = query.query(params_from_iter(values))?;
+        let mut commits = Vec::new();
+        while let Some(row) = rows.next()? {
+            let facts: Option<String> = row.get(6)?;
+            commits.push(SessionCommit {
+                session: get(row, 0)?,
+                repository: get(row, 1)?,
+                commit: get(row, 2)?,
+                at: get(row, 3)?,
+                seen_by: from_word("seen by", &row.get::<_, String>(4)?)?,
+                verdict: from_word("verdict", &row.get::<_, String>(5)?)?,
+                facts: facts.as_deref().map(commit_head).transpose()?,
+                is_rewritten: row.get(7)?,
+            });
+        }
+        Ok(commits)
     }
 
     fn titles(&mut self, sessions: &[SessionId]) -> Result<Vec<(SessionId, String)>> {

@@ -274,7 +274,7 @@ fn look_at<'a>(
     };
     let worked = run(&["worker", "--once"]);
     assert!(worked.status.success(), "{what}: {worked:?}");
-    let verified = run(&["verify", "--json"]);
+    let verified = run(&["verify", "--all", "--json"]);
     let report: Value = serde_json::from_slice(&verified.stdout).expect(what);
     let problems = report["data"]["problems"].as_array().unwrap();
     for problem in problems {

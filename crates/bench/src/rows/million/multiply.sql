@@ -11,7 +11,7 @@ BEGIN
         SELECT table_name::text AS name FROM information_schema.tables
         WHERE table_schema = current_schema() AND table_name IN ('sessions', 'aliases', 'processes', 'turns', 'observations',
             'summaries', 'usages', 'usage_quarters', 'edits', 'head_moves', 'receipts', 'intents', 'checkpoints', 'pins', 'commits',
-            'authors', 'authorships', 'statements', 'links', 'session_repositories', 'pipelines', 'pipeline_sessions')
+            'authors', 'authorships', 'statements', 'links', 'session_links', 'session_repositories', 'pipelines', 'pipeline_sessions')
     LOOP
         SELECT string_agg(format('%I', column_name), ', ' ORDER BY ordinal_position),
             string_agg(CASE
@@ -23,14 +23,16 @@ BEGIN
                     THEN format('t.%I || ''.'' || k', column_name)
                 WHEN (one.name, column_name) IN (('pipelines', 'id'), ('pipeline_sessions', 'pipeline'))
                     THEN format('t.%I || ''.'' || k', column_name)
-                WHEN (one.name, column_name) = ('links', 'value')
+                WHEN one.name IN ('links', 'session_links') AND column_name = 'value'
                     THEN 'CASE t.field WHEN ''pipeline_id'' THEN t.value || ''.'' || k ELSE t.value END'
                 WHEN one.name = 'statements' AND column_name = 'sequence'
                     THEN format('t.%1$I + (k - %2$s + 1) * (SELECT max(%1$I) + 1 FROM statements)', column_name, current_setting('bench.first'))
-                WHEN data_type = 'bigint' AND (column_name IN ('at', 'began', 'start', 'started') OR column_name LIKE '%\_at')
+                WHEN data_type = 'bigint' AND (column_name IN ('at', 'began', 'start', 'past', 'started') OR column_name LIKE '%\_at')
                     AND column_name <> 'parent_at'
-                    -- A quarter of an hour at a time.
-                    THEN format('t.%I - (k %% 2000) * 900000000000', column_name)
+                    -- Each copy at another hour of the year before, and those with numbers beside each other far apart.
+                    THEN format('t.%I - (k::bigint * 7919 %% 8760) * 3600000000000', column_name)
+                WHEN (one.name, column_name) = ('session_repositories', 'hour')
+                    THEN format('t.%I - k::bigint * 7919 %% 8760', column_name)
                 ELSE format('t.%I', column_name)
             END, ', ' ORDER BY ordinal_position)
         INTO names, copied

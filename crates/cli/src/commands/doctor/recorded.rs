@@ -191,7 +191,7 @@ fn stored(look: &Look) -> Check {
         let text = format!("{looked} verified: a part, since there are many");
         return Check::note("stored", text)
             .details([by_turns, at_once])
-            .remedy("Run `siglum verify` to verify everything.");
+            .remedy("Run `siglum verify --all` to verify everything.");
     }
     let lines = report.problems.iter().take(SHOWN).map(|problem| {
         let session = problem.session.map(|s| format!("session {}: ", s.short()));
@@ -206,5 +206,5 @@ fn stored(look: &Look) -> Check {
     let first = report.problems.first().map_or("", |problem| problem.remedy);
     Check::problem("stored", text)
         .details(lines)
-        .remedy(format!("Run `siglum verify` for details. {first}"))
+        .remedy(format!("Run `siglum verify --all` for details. {first}"))
 }

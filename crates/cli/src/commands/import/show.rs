@@ -1,6 +1,5 @@
 //! What an import brought, as it is shown.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
@@ -77,14 +76,16 @@ pub(super) fn rows<'a>(
     outcome: &'a Outcome,
 ) -> Result<Vec<Row<'a>>, CommandError> {
     Ok(read(ledger, |tx| {
-        let listings = tx.sessions(&SessionFilter::default())?;
-        let listings: BTreeMap<SessionId, _> =
-            listings.into_iter().map(|l| (l.record.id, l)).collect();
         let mut rows = Vec::new();
         for (session, found, bytes) in &outcome.sessions {
             let (made, written) = import::commits_with(tx, *session)?;
-            let listing = listings.get(session);
-            let summary = listing.map(|l| l.summary.clone()).unwrap_or_default();
+            let this = SessionFilter {
+                id: Some(*session),
+                ..SessionFilter::default()
+            };
+            let listing = tx.sessions(&this)?.pop();
+            let summary = listing.as_ref().map(|l| l.summary.clone());
+            let summary = summary.unwrap_or_default();
             rows.push(Row {
                 session: Some(*session),
                 found,

@@ -1,10 +1,10 @@
 //! The commits that a session made, in the order in which it made them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
-use siglum_ledger::{CommitRecord, LedgerError, SeenBy, Transaction};
+use siglum_ledger::{CommitRecord, LedgerError, SessionCommit, Transaction, made_at};
 
 /// How many commits of a session are looked at.
 const MOST: usize = 100_000;
@@ -52,8 +52,12 @@ pub(super) fn commits_of_session(
             }
         })
         .collect();
-    made.sort_by(|a, b| (a.at, &a.commit).cmp(&(b.at, &b.commit)));
+    sort(&mut made);
     Ok(made)
+}
+
+fn sort(made: &mut [Made]) {
+    made.sort_by(|a, b| (a.at, &a.commit).cmp(&(b.at, &b.commit)));
 }
 
 /// What others made of these commits: it has their checkpoint, and a rewriter of its own.
@@ -74,18 +78,48 @@ fn rewritten_by_others(
 }
 
 fn is_made_by(record: &CommitRecord, session: SessionId) -> bool {
-    let sure = matches!(record.judgement.verdict, Verdict::Certain | Verdict::Likely);
-    sure && record.judgement.committer == Committer::Session { session }
+    is_sure(record.judgement.verdict)
+        && record.judgement.committer == Committer::Session { session }
 }
 
-/// A hook and the return of a call notice a commit at once; of any other, git tells the second.
+const fn is_sure(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Certain | Verdict::Likely)
+}
+
+/// When a commit was made.
 fn when(record: &CommitRecord) -> Timestamp {
-    match (&record.facts, record.seen_by) {
-        (Some(facts), SeenBy::Sweep | SeenBy::Import | SeenBy::Rewrite) => {
-            facts.committed.plus_millis(999)
+    let committed = record.facts.as_ref().map(|facts| facts.committed);
+    made_at(record.at, record.seen_by, committed)
+}
+
+/// The commits that sessions made, from what is known in short; of a session with one that was rewritten, from all that is
+/// known.
+pub(super) fn commits_of_sessions(
+    tx: &mut dyn Transaction,
+    commits: Vec<SessionCommit>,
+) -> Result<BTreeMap<SessionId, Vec<Made>>, LedgerError> {
+    let mut made: BTreeMap<SessionId, Vec<Made>> = BTreeMap::new();
+    let mut rewritten = BTreeSet::new();
+    for commit in commits {
+        if commit.is_rewritten {
+            rewritten.insert(commit.session);
         }
-        _ => record.at,
+        if is_sure(commit.verdict) {
+            made.entry(commit.session).or_default().push(Made {
+                at: commit.made_at(),
+                repository: commit.repository,
+                commit: commit.commit,
+                subject: commit.facts.map(|(_, subject)| subject),
+            });
+        }
     }
+    for made in made.values_mut() {
+        sort(made);
+    }
+    for session in rewritten {
+        made.insert(session, commits_of_session(tx, session)?);
+    }
+    Ok(made)
 }
 
 /// What became of a commit. Rewrites that come back to it are followed once.

@@ -8,10 +8,12 @@ use siglum_domain::link::Link;
 use siglum_domain::price::Prices;
 use siglum_domain::{Timestamp, TurnId};
 use siglum_ledger::{
-    LedgerError, QuarterRecord, Transaction, UsageQuarter, UsageRecord, UsageSession,
+    LedgerError, QUARTER, QuarterRecord, Transaction, UsageQuarter, UsageRecord, UsageSession,
+    quarter_start,
 };
 
 use super::commits::{self, Made};
+use super::known::CountsFor;
 use super::standing::{self, Standing};
 use super::{By, CostKey, CostQuery, CostRow, Costs, Explained, Sum, Turns};
 use crate::identity::repositories;
@@ -36,6 +38,19 @@ impl Used {
             commits: Vec::new(),
         }
     }
+}
+
+/// What a row is of, with its title.
+type RowKey = (CostKey, Option<String>);
+
+/// The row of a commit.
+fn of_commit(made: &Made) -> RowKey {
+    let key = CostKey {
+        repository: Some(made.repository),
+        session: None,
+        value: Some(made.commit.to_string()),
+    };
+    (key, made.subject.clone())
 }
 
 pub(super) struct Table<'a> {
@@ -83,9 +98,12 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Adds what messages cost together, of a session whose links and commits do not matter; or refuses where that says
-    /// less than the messages do.
-    pub(super) fn add_quarter(&mut self, record: &QuarterRecord) -> bool {
+    /// Adds what messages cost together; or refuses where that says less than the messages do.
+    pub(super) fn add_quarter(
+        &mut self,
+        record: &QuarterRecord,
+        counts_for: &CountsFor<'_>,
+    ) -> bool {
         let quarter = &record.quarter;
         let (model, at) = (quarter.model.as_deref(), quarter.start);
         let tokens = quarter.counted.tokens;
@@ -95,12 +113,8 @@ impl<'a> Table<'a> {
         let (Some(cost), true) = (cost, self.is_whole(quarter)) else {
             return false;
         };
-        let day = match self.query.by {
-            By::Day => match self.day_of_quarter(quarter) {
-                Some(day) => Some(day),
-                None => return false,
-            },
-            _ => None,
+        let Some(keys) = self.keys_of_quarter(record, counts_for) else {
+            return false;
         };
         self.costs.explained.add_quarter(quarter);
         if quarter.counted.count > 0 {
@@ -109,30 +123,53 @@ impl<'a> Table<'a> {
                 tokens,
                 cost,
             };
-            let key = match day {
-                Some(day) => CostKey {
-                    value: Some(day),
-                    ..CostKey::default()
-                },
-                None => self.key(&record.session, None, model, quarter.branch.as_deref()),
-            };
-            self.put(model, sum, quarter.last_at, vec![(key, None)]);
+            self.put(model, sum, quarter.last_at, keys);
         }
         true
+    }
+
+    /// The rows that all messages of a sum stand in; nothing where they may stand in several.
+    fn keys_of_quarter(
+        &mut self,
+        record: &QuarterRecord,
+        counts_for: &CountsFor<'_>,
+    ) -> Option<Vec<RowKey>> {
+        let quarter = &record.quarter;
+        let (model, branch) = (quarter.model.as_deref(), quarter.branch.as_deref());
+        let none = match self.query.by {
+            By::Day => CostKey {
+                value: Some(self.day_of_quarter(quarter)?),
+                ..CostKey::default()
+            },
+            _ => self.key(&record.session, None, model, branch),
+        };
+        match counts_for {
+            CountsFor::Session | CountsFor::Commit(None) => Some(vec![(none, None)]),
+            CountsFor::Links(values) => {
+                let key = |value: &String| CostKey {
+                    value: Some(value.clone()),
+                    ..none.clone()
+                };
+                Some(values.iter().map(|value| (key(value), None)).collect())
+            }
+            CountsFor::Commit(Some(made)) => Some(vec![of_commit(made)]),
+            CountsFor::Nothing | CountsFor::ItsMessages | CountsFor::AllMessages => None,
+        }
     }
 
     /// Whether the limits of time leave all of it.
     fn is_whole(&self, quarter: &UsageQuarter) -> bool {
         let q = self.query;
         q.since.is_none_or(|since| quarter.start >= since)
-            && q.until.is_none_or(|until| quarter.end() <= until)
+            && q.until.is_none_or(|until| quarter.past <= until)
     }
 
     fn day_of_quarter(&mut self, quarter: &UsageQuarter) -> Option<String> {
-        let last = Timestamp::from_nanos(quarter.end().nanos().saturating_sub(1));
+        let start = quarter_start(quarter.start);
         let day = self.day;
-        let known = self.days.entry(quarter.start).or_insert_with(|| {
-            let first = day(quarter.start);
+        let known = self.days.entry(start).or_insert_with(|| {
+            let last = Timestamp::from_nanos(start.nanos().saturating_add(QUARTER - 1));
+            let first = day(start);
             (day(last) == first).then_some(first)
         });
         known.clone()
@@ -161,13 +198,7 @@ impl<'a> Table<'a> {
     }
 
     /// Adds what counts to the total and to its rows, each with its title.
-    fn put(
-        &mut self,
-        model: Option<&str>,
-        sum: Sum,
-        last_at: Timestamp,
-        keys: Vec<(CostKey, Option<String>)>,
-    ) {
+    fn put(&mut self, model: Option<&str>, sum: Sum, last_at: Timestamp, keys: Vec<RowKey>) {
         self.costs.total += sum;
         if !sum.cost.is_whole() {
             let known_from = model.and_then(|model| self.prices.known_from(model));
@@ -220,7 +251,7 @@ impl<'a> Table<'a> {
     }
 
     /// The rows that a message stands in: at least one.
-    fn keys(&self, used: &Used, usage: &Usage) -> Vec<(CostKey, Option<String>)> {
+    fn keys(&self, used: &Used, usage: &Usage) -> Vec<RowKey> {
         let field = match self.query.by {
             By::Day => {
                 let key = CostKey {
@@ -231,18 +262,9 @@ impl<'a> Table<'a> {
             }
             By::Commit => {
                 let made = commits::after(&used.commits, usage.at);
-                let key = CostKey {
-                    repository: made.map(|m| m.repository),
-                    session: None,
-                    value: made.map(|m| m.commit.to_string()),
-                };
-                return vec![(key, made.and_then(|m| m.subject.clone()))];
+                return vec![made.map(of_commit).unwrap_or_default()];
             }
-            By::Issue => Some("issue_number"),
-            By::Pr => Some("pr_number"),
-            By::Role => Some("agent_role"),
-            By::Pipeline => Some("pipeline_id"),
-            _ => None,
+            by => by.field(),
         };
         let model = usage.model.as_deref();
         let none = self.key(&used.session, usage.turn, model, usage.branch.as_deref());

@@ -215,7 +215,22 @@ pub(super) fn strays(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(),
     Ok(())
 }
 
-/// Rows that nothing else verifies and whose columns are not what was stored.
+/// Entries of a session behind a sequence, of which columns that no receipt covers are not what was stored.
+pub(super) fn rotten_entries(
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+    after: u64,
+    report: &mut Report,
+) -> Result<(), LedgerError> {
+    for unlike in read(ledger, |tx| tx.unlike_entries(session, after, UNLIKE_MOST))? {
+        let place = format!("a row in {}", unlike.table);
+        let what = format!("its columns are not what was stored: {}", unlike.row);
+        report.damaged(Some(session), place, what, RESTORE);
+    }
+    Ok(())
+}
+
+/// Rows beside the logs that nothing else verifies and whose columns are not what was stored.
 pub(super) fn rotten(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError> {
     for unlike in read(ledger, |tx| tx.unlike(UNLIKE_MOST))? {
         let place = format!("a row in {}", unlike.table);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use siglum_domain::receipt::{GENESIS, Receipt, Verifying, payload_digest};
 use siglum_domain::{SessionId, Timestamp};
-use siglum_ledger::{Ledger, LedgerError, Stored, StoredEntry, StoredSession, read};
+use siglum_ledger::{Ledger, LedgerError, Stored, StoredEntry, StoredSession, Verified, read};
 
 use super::RESTORE;
 use super::report::Report;
@@ -13,11 +13,33 @@ use super::report::Report;
 const PAGE: usize = 64;
 
 /// Where a chain has come to.
-struct End {
-    number: u64,
-    last: u64,
+pub(super) struct End {
+    /// The number of its last receipt.
+    pub(super) number: u64,
+    /// The last entry under it.
+    pub(super) last: u64,
     /// Unknown behind a receipt that cannot be read.
-    digest: Option<String>,
+    pub(super) digest: Option<String>,
+}
+
+impl End {
+    /// Before the first receipt.
+    fn genesis() -> Self {
+        Self {
+            number: 0,
+            last: 0,
+            digest: Some(GENESIS.to_owned()),
+        }
+    }
+
+    /// Where a log was verified up to.
+    fn verified(verified: &Verified) -> Self {
+        Self {
+            number: verified.receipt,
+            last: verified.sequence,
+            digest: Some(verified.digest.clone()),
+        }
+    }
 }
 
 /// What a session said of its log when the walk began. What comes later is not looked at.
@@ -26,28 +48,30 @@ struct Marks {
     sealed: u64,
 }
 
-/// Walks through the log of a session.
+/// Walks through the log of a session, from where it was `verified` up to, or from its beginning.
 pub(super) fn log(
     ledger: &mut dyn Ledger,
     stored: &StoredSession,
+    verified: Option<&Verified>,
     report: &mut Report,
-) -> Result<(), LedgerError> {
+) -> Result<End, LedgerError> {
     let marks = match &stored.record {
         Ok(_) => marks(ledger, stored.id, report)?,
         Err(_) => None,
     };
+    let start = verified.map_or_else(End::genesis, End::verified);
     let mut walk = Walk {
         ledger,
         report,
         session: stored.id,
         page: VecDeque::new(),
-        read_to: 0,
-        next: 1,
+        read_to: start.last,
+        next: start.last + 1,
         forgotten: None,
         is_replica: false,
     };
     let sealed = marks.as_ref().map_or(u64::MAX, |m| m.sealed);
-    let end = walk.chain(sealed)?;
+    let end = walk.chain(start, sealed)?;
     if marks.is_some() && end.last < sealed {
         let what = format!(
             "the session is sealed up to {sealed}, its receipts end at {}",
@@ -57,7 +81,7 @@ pub(super) fn log(
     }
     let head = marks.map_or(u64::MAX, |m| m.head);
     walk.entries(head, None)?;
-    Ok(())
+    Ok(end)
 }
 
 /// What the record says of the log, compared with its end in the same state of the store.
@@ -103,12 +127,8 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Verifies the receipts up to what is sealed, each with the entries under it.
-    fn chain(&mut self, sealed: u64) -> Result<End, LedgerError> {
-        let mut end = End {
-            number: 0,
-            last: 0,
-            digest: Some(GENESIS.to_owned()),
-        };
+    fn chain(&mut self, start: End, sealed: u64) -> Result<End, LedgerError> {
+        let mut end = start;
         while end.last < sealed {
             let (session, after) = (self.session, end.number);
             let page = read(self.ledger, |tx| tx.stored_receipts(session, after, PAGE))?;

@@ -8,10 +8,12 @@ use std::collections::BTreeSet;
 
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{
-    Durability, Ledger, LedgerError, SessionFilter, StoredSession, Transaction, read, write,
+    Durability, Ledger, LedgerError, SessionFilter, SessionState, StoredSession, Transaction, read,
+    write,
 };
 
 use super::around::Versions;
+use super::noted::{Noted, note_whole, number, time, whole_at};
 use super::report::Report;
 use super::{SESSIONS, file, one, tables};
 use crate::World;
@@ -21,13 +23,12 @@ use crate::damage::undamaged;
 const LOOK_MS: i64 = 5_000;
 /// How many of those that something happened to are looked at, newest first.
 const CHANGED_MOST: usize = 500;
-/// Where looks came to, when they began at the first session, when they had begun there the time before, when the last
-/// one was, and when everything was verified at once and was sound.
+/// Where looks came to, when they began at the first session, when they had begun there the time before, and when the last
+/// one was.
 const PLACE: &str = "look-place";
 const BEGUN: &str = "look-begun";
 const WHOLE: &str = "look-whole";
 const LAST: &str = "look-last";
-const SOUND: &str = "verified-sound";
 
 /// What a look found.
 #[derive(Debug)]
@@ -47,57 +48,41 @@ pub struct Look {
 /// Those of the store as a whole.
 pub fn spot_check(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<Look, LedgerError> {
     let now = world.now();
-    let (mut notes, mut verified) = read(ledger, |tx| Ok((Notes::read(tx)?, tx.cursor(SOUND)?)))?;
+    let mut notes = read(ledger, Notes::read)?;
+    let mut verified = whole_at(ledger)?;
     let mut walk = Walk {
         world,
         until: now.plus_millis(LOOK_MS),
         seen: BTreeSet::new(),
         versions: Versions::default(),
+        noted: Noted::default(),
         report: Report::default(),
     };
     walk.changed(ledger, time(notes.last))?;
     let is_whole = walk.around(ledger, &mut notes)?;
+    walk.noted.write(ledger);
     let mut report = walk.report;
     if is_whole {
         file(ledger, &mut report)?;
         tables(ledger, &mut report)?;
     }
+    if is_whole {
+        note_whole(ledger, report.is_sound().then_some(now));
+    }
     if report.is_sound() {
         notes.last = number(now);
         if is_whole {
-            verified = number(now);
+            verified = Some(now);
         }
         // That it cannot be noted takes nothing from what was found.
-        let _ = write(ledger, Durability::Process, |tx| {
-            tx.set_cursor(SOUND, verified)?;
-            notes.write(tx)
-        });
+        let _ = write(ledger, Durability::Process, |tx| notes.write(tx));
     }
     Ok(Look {
         report,
         is_whole,
         since: time(notes.whole),
-        verified: time(verified),
+        verified,
     })
-}
-
-/// Notes that everything was verified at once from `at` on, and was sound.
-///
-/// # Errors
-/// Those of the ledger.
-pub fn note_sound(ledger: &mut dyn Ledger, at: Timestamp) -> Result<(), LedgerError> {
-    write(ledger, Durability::Process, |tx| {
-        tx.set_cursor(SOUND, number(at))
-    })
-}
-
-fn number(at: Timestamp) -> u64 {
-    u64::try_from(at.nanos()).unwrap_or(0)
-}
-
-fn time(number: u64) -> Option<Timestamp> {
-    let nanos = i64::try_from(number).ok().filter(|nanos| *nanos > 0);
-    nanos.map(Timestamp::from_nanos)
 }
 
 /// The first 63 digits of an id: as much as a note holds. Sessions are looked at again that share them with the last one.
@@ -149,6 +134,8 @@ struct Walk<'a> {
     until: Timestamp,
     seen: BTreeSet<SessionId>,
     versions: Versions,
+    /// How far sessions are sound that were looked at.
+    noted: Noted,
     report: Report,
 }
 
@@ -161,12 +148,15 @@ impl Walk<'_> {
         &mut self,
         ledger: &mut dyn Ledger,
         stored: &StoredSession,
+        state: Option<&SessionState>,
     ) -> Result<(), LedgerError> {
         if !self.seen.insert(stored.id) {
             return Ok(());
         }
         let (versions, report) = (&mut self.versions, &mut self.report);
-        one(self.world, ledger, stored, versions, report)
+        let end = one(self.world, ledger, stored, None, versions, report)?;
+        self.noted.add(self.world, stored, state, end);
+        Ok(())
     }
 
     /// Looks at sessions that something happened to since the last look, for half of the time.
@@ -189,8 +179,13 @@ impl Walk<'_> {
             if self.world.now() >= half {
                 break;
             }
+            let state = undamaged(read(ledger, |tx| tx.session_state(id)))?.flatten();
+            // Somebody verified it meanwhile.
+            if state.as_ref().is_some_and(SessionState::is_unchanged) {
+                continue;
+            }
             if let Some(stored) = read(ledger, |tx| tx.stored_session(id))? {
-                self.session(ledger, &stored)?;
+                self.session(ledger, &stored, state.as_ref())?;
             }
         }
         Ok(())
@@ -210,7 +205,8 @@ impl Walk<'_> {
                 if came_to_end && place > start {
                     return Ok(true);
                 }
-                self.session(ledger, stored)?;
+                let state = undamaged(read(ledger, |tx| tx.session_state(stored.id)))?.flatten();
+                self.session(ledger, stored, state.as_ref())?;
                 notes.place = place;
                 // Else nothing but the session of the last look might be looked at again and again.
                 if place != start && self.is_over() {

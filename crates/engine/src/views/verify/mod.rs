@@ -5,19 +5,24 @@
 //! should be there. *Damaged* is what is there and is not what was stored.
 
 mod around;
+mod changes;
 mod log;
 mod look;
+mod noted;
 mod report;
 mod sinks;
 
-pub use look::{Look, note_sound, spot_check};
+pub use changes::{Verification, verify_all, verify_changes};
+pub use look::{Look, spot_check};
 pub use report::{Counts, Kind, Problem, Report};
 
 use siglum_domain::SessionId;
-use siglum_ledger::{Durability, Ledger, LedgerError, StoredSession, read, write};
+use siglum_ledger::{Durability, Ledger, LedgerError, StoredSession, Verified, read, write};
 
+use crate::damage::undamaged;
 use crate::{EngineError, World};
 use around::Versions;
+use noted::Noted;
 
 /// How many sessions are asked for at a time.
 const SESSIONS: usize = 256;
@@ -35,25 +40,19 @@ pub fn verify(
     ledger: &mut dyn Ledger,
     session: Option<SessionId>,
 ) -> Result<Report, LedgerError> {
+    let Some(id) = session else {
+        return Ok(verify_all(world, ledger, &mut |_| {})?.report);
+    };
     let mut report = Report::default();
-    let mut versions = Versions::default();
-    if let Some(id) = session {
-        if let Some(stored) = read(ledger, |tx| tx.stored_session(id))? {
-            one(world, ledger, &stored, &mut versions, &mut report)?;
-        }
-        return Ok(report);
+    let state = undamaged(read(ledger, |tx| tx.session_state(id)))?.flatten();
+    if let Some(stored) = read(ledger, |tx| tx.stored_session(id))? {
+        let versions = &mut Versions::default();
+        let end = one(world, ledger, &stored, None, versions, &mut report)?;
+        // Else what is wrong with it would be left out the next time.
+        let mut noted = Noted::default();
+        noted.add(world, &stored, state.as_ref(), end);
+        noted.write(ledger);
     }
-    file(ledger, &mut report)?;
-    let mut after = None;
-    loop {
-        let page = read(ledger, |tx| tx.stored_sessions(after, SESSIONS))?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.id);
-        for stored in &page {
-            one(world, ledger, stored, &mut versions, &mut report)?;
-        }
-    }
-    tables(ledger, &mut report)?;
     Ok(report)
 }
 
@@ -67,31 +66,45 @@ fn file(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError>
 
 /// Verifies what belongs to no session, or might.
 fn tables(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError> {
-    around::miscounted(ledger, report)?;
+    beside_logs(ledger, report)?;
     around::strays(ledger, report)?;
+    sinks::strangers(ledger, report)
+}
+
+/// Verifies the tables beside the logs, and the audit.
+fn beside_logs(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError> {
+    around::miscounted(ledger, report)?;
     around::rotten(ledger, report)?;
-    sinks::strangers(ledger, report)?;
     around::audit(ledger, report)
 }
 
 /// One look at a session.
 type Step<'a> = &'a mut dyn FnMut(&mut dyn Ledger, &mut Report) -> Result<(), LedgerError>;
 
-/// Verifies one session. What stops the look at it is told of it, and ends nothing else.
+/// Verifies one session; its log from where it was `verified` up to, or as a whole. What stops the look at it is told of it,
+/// and ends nothing else. Gives how far its log is sound; nothing where anything is wrong with the session.
 fn one(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
     stored: &StoredSession,
+    verified: Option<&Verified>,
     versions: &mut Versions,
     report: &mut Report,
-) -> Result<(), LedgerError> {
+) -> Result<Option<log::End>, LedgerError> {
     let id = stored.id;
+    let wrong_before = report.counts.missing + report.counts.damaged;
     report.counts.sessions += 1;
     if let Err(what) = &stored.record {
         report.damaged(Some(id), "its record", what.clone(), RESTORE);
     }
-    let steps: [Step<'_>; 5] = [
-        &mut |ledger, report| log::log(ledger, stored, report),
+    let after = verified.map_or(0, |verified| verified.sequence);
+    let mut end = None;
+    let steps: [Step<'_>; 6] = [
+        &mut |ledger, report| {
+            end = Some(log::log(ledger, stored, verified, report)?);
+            Ok(())
+        },
+        &mut |ledger, report| around::rotten_entries(ledger, id, after, report),
         &mut |ledger, report| around::open_turn(ledger, id, report),
         &mut |ledger, report| around::transcripts(ledger, id, report),
         &mut |ledger, report| around::versions(world, ledger, id, versions, report),
@@ -116,7 +129,8 @@ fn one(
             report.recovered.push(id);
         }
     }
-    Ok(())
+    let is_sound = report.counts.missing + report.counts.damaged == wrong_before;
+    Ok(end.filter(|_| is_sound))
 }
 
 /// Stores file versions again that are damaged or missing, where git has their content. Gives how many.

@@ -68,6 +68,73 @@ fn what_was_not_touched_is_sound() {
     assert_eq!(counts.receipts, MANY as u64);
 }
 
+fn changes(stage: &mut Stage) -> Verification {
+    stage.play(|world, ledger| verify_changes(world, ledger, &mut |_| {}).unwrap())
+}
+
+fn unsound(report: &Report) -> Vec<SessionId> {
+    report.unsound.keys().copied().collect()
+}
+
+#[test]
+fn what_did_not_change_is_left_out_and_what_grew_is_verified() {
+    let (mut stage, sessions) = stage();
+    let many = MANY as u64;
+    let grown = sessions[7];
+    let first = changes(&mut stage);
+    assert!(first.is_whole && first.report.is_sound(), "{first:?}");
+    assert_eq!(first.report.counts.sessions, many);
+    let second = changes(&mut stage);
+    assert!(!second.is_whole && second.verified.is_some(), "{second:?}");
+    assert_eq!((second.unchanged, second.report.counts.sessions), (many, 0));
+    // What goes bad without a change, only all of it tells.
+    let rot = |sequence: u64| {
+        format!(
+            "UPDATE observations SET key = 'other{sequence}' WHERE session = ?1 AND sequence = {sequence}"
+        )
+    };
+    damage(&stage, &rot(2), grown);
+    assert!(changes(&mut stage).report.is_sound());
+    stage.hear(says("s7", vec![prompt("more", 9), stopped("more", 10)]));
+    stage.slice();
+    let report = changes(&mut stage).report;
+    assert!(report.is_sound(), "{:#?}", report.problems);
+    assert!(report.counts.receipts >= 1, "{:?}", report.counts);
+    stage.hear(says("s7", vec![prompt("again", 11), stopped("again", 12)]));
+    stage.slice();
+    damage(&stage, &rot(6), grown);
+    for _ in 0..2 {
+        // It is found each time, until it is sound.
+        let found = changes(&mut stage);
+        assert_eq!(found.unchanged + found.report.counts.sessions, many);
+        assert_eq!(unsound(&found.report), [grown]);
+    }
+    let all = stage.play(|world, ledger| verify_all(world, ledger, &mut |_| {}).unwrap());
+    let places: Vec<_> = kinds(&all.report)
+        .into_iter()
+        .map(|(_, _, at)| at)
+        .collect();
+    assert!(places.contains(&"receipt 1"), "{places:?}");
+    // And then everything is looked at again.
+    assert!(changes(&mut stage).is_whole);
+}
+
+#[test]
+fn what_was_found_in_one_session_or_by_a_look_is_not_left_out() {
+    let (mut stage, sessions) = stage();
+    assert!(changes(&mut stage).is_whole);
+    let sql = "UPDATE observations SET key = 'other' WHERE session = ?1 AND sequence = 2";
+    damage(&stage, sql, sessions[3]);
+    assert!(changes(&mut stage).report.is_sound());
+    assert!(!checked(&mut stage, Some(sessions[3])).is_sound());
+    let found = changes(&mut stage);
+    assert!(!found.is_whole);
+    assert_eq!(unsound(&found.report), [sessions[3]]);
+    let found = stage.play(|world, ledger| super::spot_check(world, ledger).unwrap());
+    assert!(found.is_whole && !found.report.is_sound(), "{found:?}");
+    assert!(changes(&mut stage).is_whole);
+}
+
 #[test]
 fn a_look_with_enough_time_is_at_everything_and_finds_again_what_it_found() {
     let (mut stage, sessions) = stage();

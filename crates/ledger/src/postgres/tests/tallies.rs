@@ -91,7 +91,9 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there_and_its_sums_stay() {
          DROP INDEX sessions_by_conversation, commits_by_at; DROP TABLE active_runs, run_events;
          DROP INDEX sessions_by_short_id, checkpoints_by_short_id, tokens_by_short_id, aliases_by_native,
              checkpoints_by_repository, contexts_by_session, declines_by_at, audit_by_at, audit_by_actor, statements_of_commits,
-             observations_large; DROP TABLE blobs",
+             observations_large; DROP TABLE blobs;
+         ALTER TABLE session_repositories DROP COLUMN hour, DROP COLUMN works; DROP TABLE session_links, verified;
+         DROP INDEX sessions_quarantined",
     )
     .unwrap();
     assert_eq!(miscounts(&home), []);

@@ -22,6 +22,7 @@ const WITHOUT: &[&str] = &[
     "pipeline_sessions",
     "pipelines",
     "running_calls",
+    "session_links",
     "session_repositories",
     "summaries",
     "traced_sessions",
@@ -54,6 +55,7 @@ const WITHOUT: &[&str] = &[
     "tick_totals",
     "transcripts",
     "unassigned",
+    "verified",
 ];
 
 /// Columns that change with each look, or are verified in another way.

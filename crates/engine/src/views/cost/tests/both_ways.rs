@@ -244,15 +244,27 @@ proptest! {
 fn a_plain_question_reads_no_messages() {
     let dir = tempfile::tempdir().unwrap();
     let mut ledger = open(&dir);
-    for n in 1..=SESSIONS {
+    for (number, n) in (0u8..).zip(1..=SESSIONS) {
         let messages = (0..40).map(|m| m * SESSIONS + n).collect();
         play(&mut ledger, 0, n, &Event::Folded(messages));
+        let linked = Event::Linked(50_000, true, Link::IssueNumber(1));
+        play(&mut ledger, 0, n, &linked);
+        play(&mut ledger, number, n, &Event::Committed(50_000));
     }
     let day = |at: Timestamp| at.to_string()[..10].to_owned();
     for by in By::ALL {
         let query = CostQuery::by(by);
+        let of_issue = CostQuery {
+            links: vec![Link::IssueNumber(1)],
+            ..query.clone()
+        };
         let (costs, work) = ledger
-            .cost_of(|ledger| cost(ledger, &query, Prices::built_in(), &day))
+            .cost_of(|ledger| {
+                let linked = cost(ledger, &of_issue, Prices::built_in(), &day);
+                let costs = cost(ledger, &query, Prices::built_in(), &day);
+                assert_eq!(linked.unwrap(), *costs.as_ref().unwrap());
+                costs
+            })
             .unwrap();
         // Of 160 messages, 13 of the last session have no tokens.
         assert_eq!(costs.unwrap().total.messages, 147, "{by:?}");
