@@ -4,8 +4,8 @@ use super::check::{Check, Failure, Shelf};
 use super::{
     access, audit, checkpoints, claims, commits, contexts, deliveries, destinations, driven,
     dropping, entries, folds, forgetting, heartbeats, integrity, leases, lists, pipelines, places,
-    projections, queue, receipts, replicas, requests, restoring, retention, runs, scopes, sessions,
-    statements, telemetry, transactions, turns, usage, usage_quarters, waits,
+    projections, queue, receipts, replicas, requests, restoring, retention, runs, scopes, search,
+    sessions, statements, telemetry, transactions, turns, usage, usage_quarters, waits,
 };
 
 /// All checks.
@@ -46,6 +46,7 @@ pub fn checks() -> Vec<Check> {
         usage_quarters::CHECKS,
         heartbeats::CHECKS,
         dropping::CHECKS,
+        search::CHECKS,
         retention::CHECKS,
         transactions::CHECKS,
     ]

@@ -165,6 +165,7 @@ impl Commits for Tx<'_> {
                 &word(&r.seen_by),
             ],
         )?;
+        self.index_commit_later(r.repository, &r.commit)?;
         self.commit_changed(r.repository, &r.commit)
     }
 
@@ -255,6 +256,7 @@ impl Commits for Tx<'_> {
         let sql = "UPDATE commits SET facts = $4 WHERE tenant = $1 AND repository = $2 AND \"commit\" = $3";
         let commit = facts.commit.as_str();
         self.run(sql, &[&Col(repository), &commit, &facts_json(facts)])?;
+        self.index_commit_later(repository, &facts.commit)?;
         self.commit_changed(repository, &facts.commit)
     }
 
@@ -274,6 +276,8 @@ impl Commits for Tx<'_> {
         let sql = "UPDATE commits SET session = $4, committer = $5, verdict = $6, judgement = $7 \
              WHERE tenant = $1 AND repository = $2 AND \"commit\" = $3";
         let (kind, session) = committer(judgement);
+        // Of the session before, and of the one now.
+        self.index_commit_later(repository, commit)?;
         self.run(
             sql,
             &[
@@ -285,6 +289,7 @@ impl Commits for Tx<'_> {
                 &json(judgement),
             ],
         )?;
+        self.index_commit_later(repository, commit)?;
         self.commit_changed(repository, commit)
     }
 

@@ -37,6 +37,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0022_active_runs.sql"),
     include_str!("../../migrations/postgres/0023_attestations.sql"),
     include_str!("../../migrations/postgres/0024_lookups.sql"),
+    include_str!("../../migrations/postgres/0027_search.sql"),
 ];
 
 /// The schema that this program writes.
@@ -60,7 +61,7 @@ const WAIT: Duration = Duration::from_secs(120);
 const TRIES: u32 = 20;
 
 /// The tables from which something is erased.
-const ERASED: [&str; 10] = [
+const ERASED: [&str; 11] = [
     "observations",
     "segments",
     "edits",
@@ -71,6 +72,7 @@ const ERASED: [&str; 10] = [
     "parked",
     "pipeline_events",
     "run_events",
+    "search_parts",
 ];
 
 type Result<T> = std::result::Result<T, LedgerError>;

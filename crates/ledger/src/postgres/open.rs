@@ -11,7 +11,7 @@ use super::migrate::{self, Own};
 use super::settings::PostgresSettings;
 use super::tx::{Access, Tx};
 use crate::sqlite::Open;
-use crate::{Durability, Ledger, LedgerError, Transaction};
+use crate::{Durability, Ledger, LedgerError, SearchIndex, Transaction};
 
 /// The ledger of one tenant in PostgreSQL, through one connection.
 pub struct PostgresLedger {
@@ -130,7 +130,24 @@ impl PostgresLedger {
         self.link.as_mut()
     }
 
-    fn run_once(
+    /// Runs verbs of this store in a transaction that writes, again where it meets others.
+    pub(super) fn run_again(
+        &mut self,
+        durability: Durability,
+        work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        for tries in 0..TRIES {
+            match self.run(Some(durability), work) {
+                Ok(()) => return Ok(()),
+                Err(Ended::Failed(error) | Ended::Lost(error)) => return Err(error),
+                Err(Ended::Conflict) => std::thread::sleep(begun::pause(tries)),
+            }
+        }
+        Err(LedgerError::Busy)
+    }
+
+    /// Runs verbs of this store in a transaction that reads.
+    pub(super) fn run_once(
         &mut self,
         work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
@@ -178,14 +195,7 @@ impl Ledger for PostgresLedger {
         durability: Durability,
         work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
-        for tries in 0..TRIES {
-            match self.run(Some(durability), &mut |tx| work(tx)) {
-                Ok(()) => return Ok(()),
-                Err(Ended::Failed(error) | Ended::Lost(error)) => return Err(error),
-                Err(Ended::Conflict) => std::thread::sleep(begun::pause(tries)),
-            }
-        }
-        Err(LedgerError::Busy)
+        self.run_again(durability, &mut |tx| work(tx))
     }
 
     /// Nothing: the server keeps its own files in order.
@@ -229,5 +239,9 @@ impl Ledger for PostgresLedger {
             Ok(())
         })?;
         Ok(wrong)
+    }
+
+    fn index(&mut self) -> Result<&mut dyn SearchIndex, LedgerError> {
+        Ok(self)
     }
 }

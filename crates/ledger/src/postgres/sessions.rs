@@ -133,7 +133,10 @@ impl Tx<'_> {
         }
         match added {
             0 => Ok(()),
-            _ => self.state_again(session),
+            _ => {
+                self.index_later(session)?;
+                self.state_again(session)
+            }
         }
     }
 }
@@ -390,7 +393,7 @@ impl Sessions for Tx<'_> {
         self.store_summary(session, m)?;
         let sql = "UPDATE sessions SET folded = $3 WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session), &int(folded)])?;
-        Ok(())
+        self.index_later(session)
     }
 
     fn refold(&mut self, session: Option<SessionId>) -> Result<()> {

@@ -127,12 +127,12 @@ impl PostgresConnection {
         self.tenants("SELECT DISTINCT tenant FROM projections")
     }
 
-    /// The tenants that have telemetry that was taken and not joined.
+    /// The tenants that have telemetry that was taken and not joined, or sessions that the search index lacks.
     ///
     /// # Errors
     /// Those of the server.
     pub fn hearing(&mut self) -> Result<Vec<Tenant>, LedgerError> {
-        self.tenants("SELECT DISTINCT tenant FROM telemetry_inbox")
+        self.tenants("SELECT DISTINCT tenant FROM telemetry_inbox UNION SELECT DISTINCT tenant FROM unindexed")
     }
 
     /// Takes the sole right to something of a tenant; `false` where another connection has it. It lasts as long as this

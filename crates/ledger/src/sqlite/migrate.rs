@@ -35,6 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0022_active_runs.sql"),
     include_str!("../../migrations/sqlite/0023_attestations.sql"),
     include_str!("../../migrations/sqlite/0024_lookups.sql"),
+    include_str!("../../migrations/sqlite/0027_search.sql"),
 ];
 
 /// The first schema with sums of usage.

@@ -28,6 +28,7 @@ mod requests;
 mod retention;
 mod runs;
 mod scope;
+mod search;
 mod sessions;
 mod sums;
 mod telemetry;

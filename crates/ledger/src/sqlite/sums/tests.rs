@@ -54,6 +54,7 @@ const WITHOUT: &[&str] = &[
     "tick_totals",
     "transcripts",
     "unassigned",
+    "unindexed",
 ];
 
 /// Columns that change with each look, or are verified in another way.
