@@ -15,7 +15,10 @@ pub(super) const CHECKS: &[Check] = &[
         "a session waits for the index after each change, and until it is in it",
         waits,
     ),
-    Check::new("a part is found by all of its words, newest first", found),
+    Check::new(
+        "a part is found by all of its words, newest first",
+        by_words,
+    ),
     Check::new("a session is replaced in the index as a whole", replaced),
     Check::new(
         "what changed meanwhile is not put into the index",
@@ -93,7 +96,7 @@ fn ask(desk: &mut Desk, query: &IndexQuery) -> Outcome<Vec<(u128, u64)>> {
     Ok(found.iter().map(|m| (number(m), m.number)).collect())
 }
 
-fn of(all_of: Vec<Vec<IndexTerm>>) -> IndexQuery {
+fn query_of(all_of: Vec<Vec<IndexTerm>>) -> IndexQuery {
     IndexQuery {
         all_of,
         limit: 9,
@@ -148,7 +151,7 @@ fn waits(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
-fn found(shelf: &dyn Shelf) -> Outcome {
+fn by_words(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     stock(&mut desk)?;
     let one = [
@@ -162,25 +165,33 @@ fn found(shelf: &dyn Shelf) -> Outcome {
         &[part(1, Some("parser of O'Hara \\ dates"), 20)],
     )?;
     let all = [(1, 2), (2, 1), (1, 1)];
-    same!(ask(&mut desk, &of(vec![word("parser")]))?, all, "one word");
-    let both = of(vec![word("parser"), word("mend")]);
+    same!(
+        ask(&mut desk, &query_of(vec![word("parser")]))?,
+        all,
+        "one word"
+    );
+    let both = query_of(vec![word("parser"), word("mend")]);
     same!(ask(&mut desk, &both)?, [(1, 1)], "two words");
-    let either = of(vec![[word("mend"), word("größe")].concat()]);
+    let either = query_of(vec![[word("mend"), word("größe")].concat()]);
     same!(
         ask(&mut desk, &either)?,
         [(1, 2), (1, 1)],
         "one of two words"
     );
-    let prefix = of(vec![vec![IndexTerm::Prefix("parser_".to_owned())]]);
+    let prefix = query_of(vec![vec![IndexTerm::Prefix("parser_".to_owned())]]);
     same!(ask(&mut desk, &prefix)?, [(1, 1)], "a prefix");
     same!(
-        ask(&mut desk, &of(vec![word("pars")]))?,
+        ask(&mut desk, &query_of(vec![word("pars")]))?,
         [],
         "a part of a word"
     );
-    same!(ask(&mut desk, &of(Vec::new()))?, all, "no word at all");
+    same!(
+        ask(&mut desk, &query_of(Vec::new()))?,
+        all,
+        "no word at all"
+    );
     for hostile in ["", "' | 'x", "x\" OR \"mend", "mend:*", "\\", "NEAR(a b)"] {
-        same!(ask(&mut desk, &of(vec![word(hostile)]))?, [], hostile);
+        same!(ask(&mut desk, &query_of(vec![word(hostile)]))?, [], hostile);
     }
     let one = session_id(1);
     for (what, query, expected) in [
@@ -227,7 +238,10 @@ fn found(shelf: &dyn Shelf) -> Outcome {
     ] {
         same!(ask(&mut desk, &query)?, expected, what);
     }
-    let newest = desk.0.index()?.search_index(&of(vec![word("größe")]))?;
+    let newest = desk
+        .0
+        .index()?
+        .search_index(&query_of(vec![word("größe")]))?;
     let ids: Vec<i64> = newest.iter().map(|m| m.id).collect();
     let texts = desk.0.index()?.indexed_texts(&ids)?;
     let wanted = part(2, Some("parser größe"), 30).text;
@@ -261,13 +275,17 @@ fn replaced(shelf: &dyn Shelf) -> Outcome {
     let next = [kept, part(3, Some("gamma"), 30)];
     same!(put(&mut desk, 1, &next)?, 1, "sessions that were put");
     same!(
-        ask(&mut desk, &of(vec![word("alpha")]))?,
+        ask(&mut desk, &query_of(vec![word("alpha")]))?,
         [(1, 7)],
         "what stays"
     );
-    same!(ask(&mut desk, &of(vec![word("beta")]))?, [], "what goes");
     same!(
-        ask(&mut desk, &of(vec![word("gamma")]))?,
+        ask(&mut desk, &query_of(vec![word("beta")]))?,
+        [],
+        "what goes"
+    );
+    same!(
+        ask(&mut desk, &query_of(vec![word("gamma")]))?,
         [(1, 3)],
         "what comes"
     );
@@ -275,12 +293,12 @@ fn replaced(shelf: &dyn Shelf) -> Outcome {
     let anew = [part(1, Some("delta"), 10)];
     put(&mut desk, 1, &anew)?;
     same!(
-        ask(&mut desk, &of(vec![word("alpha")]))?,
+        ask(&mut desk, &query_of(vec![word("alpha")]))?,
         [],
         "what was replaced"
     );
     same!(
-        ask(&mut desk, &of(Vec::new()))?,
+        ask(&mut desk, &query_of(Vec::new()))?,
         [(1, 1)],
         "all that is left"
     );
@@ -309,7 +327,11 @@ fn meanwhile(shelf: &dyn Shelf) -> Outcome {
         0,
         "a lacking text"
     );
-    same!(ask(&mut desk, &of(Vec::new()))?, [], "what is in the index");
+    same!(
+        ask(&mut desk, &query_of(Vec::new()))?,
+        [],
+        "what is in the index"
+    );
     let now = change(&mut desk, 1)?;
     let half = IndexUpdate {
         waiting: now,
@@ -335,7 +357,7 @@ fn forgotten(shelf: &dyn Shelf) -> Outcome {
     desk.write(|tx| tx.forget_parts(session_id(2), at(50)))?;
     desk.0.scrub()?;
     same!(
-        ask(&mut desk, &of(vec![word("needle")]))?,
+        ask(&mut desk, &query_of(vec![word("needle")]))?,
         [(3, 3)],
         "what is left"
     );
@@ -350,10 +372,17 @@ fn anew(shelf: &dyn Shelf) -> Outcome {
     put(&mut desk, 1, &[part(1, Some("needle"), 10)])?;
     let before: Timestamp = at(10);
     same!(desk.0.index()?.restart_index()?, 3, "sessions that wait");
-    same!(ask(&mut desk, &of(Vec::new()))?, [], "what is in the index");
+    same!(
+        ask(&mut desk, &query_of(Vec::new()))?,
+        [],
+        "what is in the index"
+    );
     same!(waiting(&mut desk, 9)?.len(), 3, "sessions that wait");
     put(&mut desk, 1, &[part(1, Some("needle"), 10)])?;
-    let found = desk.0.index()?.search_index(&of(vec![word("needle")]))?;
+    let found = desk
+        .0
+        .index()?
+        .search_index(&query_of(vec![word("needle")]))?;
     same!(
         found.first().map(|m| m.began),
         Some(before),

@@ -116,21 +116,16 @@ pub fn slice(
         note(finish(world, ledger, &repository)?);
     }
     note(hash_lines(world, ledger)?);
-    note(index_some(ledger)?);
+    note(index_some(ledger));
     ledger.maintain()?;
     Ok(done)
 }
 
 /// Puts some sessions into the search index. What is wrong with that holds up nothing else.
-fn index_some(ledger: &mut dyn Ledger) -> Result<bool, LedgerError> {
-    match index(ledger, INDEXED) {
-        Ok(done) => Ok(done == Slice::Worked),
-        Err(error) if error.is_out_of_reach() => Err(error),
-        Err(error) => {
-            tracing::warn!("the search index is not filled: {error}");
-            Ok(false)
-        }
-    }
+fn index_some(ledger: &mut dyn Ledger) -> bool {
+    let done = index(ledger, INDEXED);
+    let done = done.inspect_err(|error| tracing::warn!("the search index is not filled: {error}"));
+    done.is_ok_and(|done| done == Slice::Worked)
 }
 
 /// Puts at most so many sessions into the search index that wait for it.

@@ -61,6 +61,7 @@ mod real_sinks;
 mod removing;
 mod rewritten_commits;
 mod runs;
+mod searching;
 mod secrets;
 mod several_repositories;
 mod statements;

@@ -207,7 +207,10 @@ fn every_word_is_looked_for_and_the_reach_is_reported() {
         (&json!(2), &json!(false))
     );
     let hit = &whole["found"][0]["hits"][0];
-    assert_eq!((&hit["turn"], &hit["ranges"]), (&json!(1), &json!([[0, 4]])));
+    assert_eq!(
+        (&hit["turn"], &hit["ranges"]),
+        (&json!(1), &json!([[0, 4]]))
+    );
     let commit = format!("{}*", &repo.id("HEAD")[..12]);
     assert_eq!(natives(&[&commit]), ["c1"]);
     assert!(

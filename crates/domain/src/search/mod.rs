@@ -14,9 +14,3 @@ pub use fit::{Fit, fit};
 pub use query::{SearchQuery, SearchQueryError};
 pub use term::{IndexTerm, Term};
 pub use text::{Facet, Piece, PieceKind, TurnText, VERSION};
-
-/// Cuts a text at a boundary of characters, at `most` bytes or before.
-#[must_use]
-pub fn cut(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
-}

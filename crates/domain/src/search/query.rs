@@ -75,12 +75,6 @@ impl SearchQuery {
         }
     }
 
-    /// What is searched for in texts, without what only narrows the search.
-    #[must_use]
-    pub fn has_terms(&self) -> bool {
-        !self.terms.is_empty() || !self.paths.is_empty() || self.tool.is_some() || self.is_error
-    }
-
     /// What an index must hold of a turn in which all of it stands: each of these.
     #[must_use]
     pub fn index_terms(&self) -> Vec<IndexTerm> {
@@ -338,7 +332,7 @@ mod tests {
             Some("2026-06-01T00:00:00Z")
         );
         assert_eq!(found.links, [[Link::IssueNumber(42)], [Link::PrNumber(7)]]);
-        assert!(found.is_error && found.terms.is_empty() && found.has_terms());
+        assert!(found.is_error && found.terms.is_empty());
         assert_eq!(query("#42").links[0].len(), 2);
         assert_eq!(query("issue=42").links, [[Link::IssueNumber(42)]]);
         assert_eq!(query("issue_number=42").links, [[Link::IssueNumber(42)]]);

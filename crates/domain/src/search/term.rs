@@ -173,7 +173,7 @@ impl Term {
     }
 }
 
-/// The characters of a text as they are compared, where other than those of words count as blanks.
+/// The characters of a text as they are compared.
 fn signs(text: &str) -> Vec<char> {
     let signs = text.trim().chars().flat_map(char::to_lowercase);
     signs.filter(|c| !is_mark(*c)).collect()

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::cut;
 use super::term::{IndexTerm, words_of};
 use crate::id::RepositoryId;
 use crate::time::Timestamp;
@@ -180,8 +179,8 @@ pub struct TurnText {
 }
 
 impl TurnText {
-    /// All words by which it is found, each once, in order. Whoever takes them out of an index must get the same that were put in:
-    /// they depend on the text alone, and on [`VERSION`].
+    /// All words by which it is found, each once, in order. Whoever takes them out of an index must get the same that were
+    /// put in: they depend on the text alone, and on [`VERSION`].
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let mut words = HashSet::new();
@@ -231,6 +230,11 @@ pub(super) fn tool_word(tool: &str) -> String {
         .filter(|c| c.is_alphanumeric() || *c == '_')
         .take(64)
         .collect()
+}
+
+/// The start of a text, of `most` bytes or less.
+fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
 }
 
 fn facet_words(facet: Facet, text: &str, words: &mut HashSet<String>) {

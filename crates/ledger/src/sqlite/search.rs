@@ -11,7 +11,6 @@ use crate::search::{
     IndexFile, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, PartMark, SearchIndex,
     WaitingSession,
 };
-
 use crate::{Ledger as _, LedgerError};
 
 type Result<T> = std::result::Result<T, LedgerError>;

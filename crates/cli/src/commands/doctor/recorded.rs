@@ -96,7 +96,9 @@ fn search_index(ledger: &mut dyn Ledger) -> Check {
     let waiting = ui::plural(standing.waiting, "session");
     match (standing.is_ready, standing.waiting) {
         (true, 0) => Check::ok("search", "the search index has all sessions"),
-        (true, n) if n <= LAG => Check::ok("search", format!("the search index is {waiting} behind")),
+        (true, n) if n <= LAG => {
+            Check::ok("search", format!("the search index is {waiting} behind"))
+        }
         (false, n) if n <= LAG => Check::ok("search", "the search index is not built yet"),
         _ => Check::note("search", format!("the search index is {waiting} behind")).remedy(
             match store::is_server() {

@@ -59,18 +59,18 @@ pub(super) fn search(
     let linked = read(ledger, |tx| linked(tx, query))?;
     let looked = match &linked {
         Some(none) if none.is_empty() => Some(Looked::default()),
-        _ => undamaged(look(here, ledger, query, linked.as_deref()))?,
+        _ => undamaged(fitting_parts(here, ledger, query, linked.as_deref()))?,
     };
     let Some(looked) = looked else {
         return Ok(None);
     };
     let is_cut = looked.is_cut;
     let looked_at = looked.sessions.len();
-    let (mut ordered, is_more) = ordered(looked.fitting, query);
+    let (ordered, is_more) = ordered(looked.fitting, query);
     let last = ordered.last().map(|(session, _)| *session);
     let mut sessions = Sessions::new(query);
     let mut found = Vec::with_capacity(ordered.len());
-    for (session, hits) in ordered.drain(..) {
+    for (session, hits) in ordered {
         let result = read(ledger, |tx| {
             result(here, tx, &mut sessions, query, session, &hits)
         })?;
@@ -112,7 +112,7 @@ fn result(
 }
 
 /// Looks at the parts that the index names.
-fn look(
+fn fitting_parts(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     query: &Query,

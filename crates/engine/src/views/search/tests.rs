@@ -10,7 +10,7 @@ use super::*;
 use crate::forget;
 use crate::tests::stage::{Stage, agent, at, call, prompt, returned, says, stopped, text};
 
-fn asked(turn: &str, words: &str, seconds: i64) -> Observation {
+fn prompted(turn: &str, words: &str, seconds: i64) -> Observation {
     let fact = Fact::Prompt {
         text: text(words),
         synthetic: false,
@@ -51,7 +51,7 @@ fn ran(id: &str, turn: &str, input: &str, output: &str, seconds: i64) -> [Observ
 fn stage() -> (Stage, [SessionId; 3]) {
     let mut stage = Stage::new();
     stage.now.set(1_000);
-    let mut one = vec![asked("t1", "Mend the rounding of carts", 1)];
+    let mut one = vec![prompted("t1", "Mend the rounding of carts", 1)];
     one.extend(ran(
         "c1",
         "t1",
@@ -60,13 +60,13 @@ fn stage() -> (Stage, [SessionId; 3]) {
         2,
     ));
     one.push(stopped("t1", 5));
-    let mut two = vec![asked("t2", "Look at 全文検索の索引 please", 11)];
+    let mut two = vec![prompted("t2", "Look at 全文検索の索引 please", 11)];
     two.extend(ran("c2", "t2", "ls", "boom: no such parseQuery", 12));
     two.push(stopped("t2", 15));
     let three = [
-        asked("t3", "Write \"quoted\\nneedle\" down", 21),
+        prompted("t3", "Write \"quoted\\nneedle\" down", 21),
         stopped("t3", 22),
-        asked("t4", "What of the cart?", 23),
+        prompted("t4", "What of the cart?", 23),
         stopped("t4", 24),
     ];
     let first = stage.hear(says("s1", one));
@@ -93,7 +93,7 @@ fn findings(stage: &mut Stage, query: &Query) -> Findings {
     stage.play(|world, ledger| search(world, ledger, query).unwrap())
 }
 
-fn found(stage: &mut Stage, text: &str) -> Vec<SessionId> {
+fn sessions_of(stage: &mut Stage, text: &str) -> Vec<SessionId> {
     let findings = findings(stage, &query(text));
     assert!(findings.index.is_used, "{text}");
     let found = findings.found.iter();
@@ -151,24 +151,27 @@ fn is_in_files(dir: &Path, needle: &str) -> bool {
 #[test]
 fn turns_are_found_by_all_that_was_said_and_done_in_them() {
     let (mut stage, [first, second, third]) = stage();
-    assert_eq!(found(&mut stage, "rounding carts"), [first]);
+    assert_eq!(sessions_of(&mut stage, "rounding carts"), [first]);
     assert_eq!(
-        found(&mut stage, "zebra"),
+        sessions_of(&mut stage, "zebra"),
         [first],
         "a part of an identifier"
     );
-    assert_eq!(found(&mut stage, "ROUND_ZEBRA_EVEN"), [first]);
-    assert_eq!(found(&mut stage, "round_ze*"), [first]);
-    assert_eq!(found(&mut stage, "parseQuery"), [second]);
-    assert_eq!(found(&mut stage, "query"), [second]);
-    assert_eq!(found(&mut stage, "検索"), [second]);
-    assert_eq!(found(&mut stage, "path:cart/rounding.rs carts"), [first]);
-    assert_eq!(found(&mut stage, "is:error tool:bash"), [second]);
-    assert_eq!(found(&mut stage, "\"quoted\\nneedle\""), [third]);
-    assert_eq!(found(&mut stage, "carts parseQuery"), []);
-    assert_eq!(found(&mut stage, "agent:codex rounding"), []);
-    assert_eq!(found(&mut stage, "s2"), [second], "by its name");
-    assert_eq!(found(&mut stage, &second.short()), [second]);
+    assert_eq!(sessions_of(&mut stage, "ROUND_ZEBRA_EVEN"), [first]);
+    assert_eq!(sessions_of(&mut stage, "round_ze*"), [first]);
+    assert_eq!(sessions_of(&mut stage, "parseQuery"), [second]);
+    assert_eq!(sessions_of(&mut stage, "query"), [second]);
+    assert_eq!(sessions_of(&mut stage, "検索"), [second]);
+    assert_eq!(
+        sessions_of(&mut stage, "path:cart/rounding.rs carts"),
+        [first]
+    );
+    assert_eq!(sessions_of(&mut stage, "is:error tool:bash"), [second]);
+    assert_eq!(sessions_of(&mut stage, "\"quoted\\nneedle\""), [third]);
+    assert_eq!(sessions_of(&mut stage, "carts parseQuery"), []);
+    assert_eq!(sessions_of(&mut stage, "agent:codex rounding"), []);
+    assert_eq!(sessions_of(&mut stage, "s2"), [second], "by its name");
+    assert_eq!(sessions_of(&mut stage, &second.short()), [second]);
     let hits = &findings(&mut stage, &query("cart")).found;
     let hits: Vec<_> = hits
         .iter()
@@ -181,7 +184,7 @@ fn turns_are_found_by_all_that_was_said_and_done_in_them() {
 #[test]
 fn prompts_and_what_is_new_come_first_and_pages_follow_each_other() {
     let (mut stage, [_, _, third]) = stage();
-    let all = found(&mut stage, "cart");
+    let all = sessions_of(&mut stage, "cart");
     assert_eq!((all[0], all.len()), (third, 3));
     let mut page = query("cart");
     page.most = 1;
@@ -216,16 +219,16 @@ fn an_index_that_was_filled_bit_by_bit_is_as_if_made_anew() {
     stage.now.set(2_000);
     stage.hear(says(
         "s2",
-        vec![asked("t9", "Once more, with carts", 1_100)],
+        vec![prompted("t9", "Once more, with carts", 1_100)],
     ));
     stage.slice();
     stage.hear(says("s2", vec![stopped("t9", 1_200)]));
     // An earlier turn comes late, and the numbers of the others change.
-    stage.hear(says("s2", vec![asked("t0", "Before all of that", 6)]));
+    stage.hear(says("s2", vec![prompted("t0", "Before all of that", 6)]));
     stage.slice();
     let hits = &findings(&mut stage, &query("parseQuery")).found[0].hits;
     assert_eq!(hits[0].turn, Some(2));
-    assert_eq!(found(&mut stage, "before"), [second]);
+    assert_eq!(sessions_of(&mut stage, "before"), [second]);
     is_as_if_made_anew(&mut stage);
 }
 
@@ -249,9 +252,9 @@ fn nothing_of_what_was_forgotten_is_in_any_file() {
     }
     // What is left is found again, and what went is not.
     stage.slice();
-    assert_eq!(found(&mut stage, "検索"), [second]);
-    assert_eq!(found(&mut stage, "parseQuery"), []);
-    assert_eq!(found(&mut stage, "carts"), []);
+    assert_eq!(sessions_of(&mut stage, "検索"), [second]);
+    assert_eq!(sessions_of(&mut stage, "parseQuery"), []);
+    assert_eq!(sessions_of(&mut stage, "carts"), []);
     for word in ["round_zebra_even", "zebra", "parsequery", "parseQuery"] {
         assert!(!is_in_files(&dir, word), "{word}");
     }
@@ -279,7 +282,7 @@ fn without_an_index_prompts_are_searched_and_the_answer_tells() {
         assert_eq!(scanned.found[0].session.listing.record.id, first);
         assert!(findings(&mut stage, &query("is:error")).found.is_empty());
         stage.slice();
-        assert_eq!(found(&mut stage, "round_zebra_even"), [first]);
+        assert_eq!(sessions_of(&mut stage, "round_zebra_even"), [first]);
     }
 }
 
@@ -290,7 +293,7 @@ fn two_who_fill_it_at_once_put_each_session_in_once() {
         let words = format!("Number {n} of the carts");
         stage.hear(says(
             &format!("m{n}"),
-            vec![asked(&format!("u{n}"), &words, 30 + n)],
+            vec![prompted(&format!("u{n}"), &words, 30 + n)],
         ));
     }
     stage.slice();
@@ -310,7 +313,7 @@ fn two_who_fill_it_at_once_put_each_session_in_once() {
             });
         }
     });
-    assert_eq!(found(&mut stage, "number").len(), 20);
+    assert_eq!(sessions_of(&mut stage, "number").len(), 20);
     is_as_if_made_anew(&mut stage);
 }
 
