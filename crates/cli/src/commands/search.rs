@@ -7,7 +7,7 @@ use siglum_engine::commits::why;
 use siglum_engine::identity::repositories;
 use siglum_engine::views::search::{self, Findings, IndexUse, Query, SearchResult};
 use siglum_engine::worker;
-use siglum_ledger::{RepositoryRecord, SessionFilter, read};
+use siglum_ledger::{LedgerError, RepositoryRecord, SessionFilter, read};
 
 use super::session::list::Session;
 use super::team;
@@ -195,7 +195,7 @@ fn find(args: &Args, cx: &Cx) -> Result<Answer, CommandError> {
             let card = why::card(tx, found.session.listing.record.id)?;
             Ok(card.and_then(|card| card.resume))
         });
-        let resumes = resumes.collect::<Result<_, siglum_ledger::LedgerError>>()?;
+        let resumes = resumes.collect::<Result<Vec<_>, LedgerError>>()?;
         Ok((repositories::known(tx)?, resumes))
     })?;
     Ok(Answer {

@@ -3,6 +3,9 @@
 //! What a part is made of is known before its texts are read, so that those of parts that did not change are not read at
 //! all. It depends on the ledger alone, and not on when it is read.
 
+use std::borrow::Cow;
+
+use serde_json::Value;
 use siglum_domain::digest::Hasher;
 use siglum_domain::fold::{self, MessageView, ToolCall, TurnView};
 use siglum_domain::observation::{Body, Outcome, Role};
@@ -256,7 +259,7 @@ impl DraftPiece {
     /// Nothing where nobody kept the text.
     fn of_body(kind: PieceKind, body: &Body, at: Timestamp) -> Option<Self> {
         let body = match body {
-            Body::Text(text) => return Some(Self::of_text(kind, text.as_str(), at)),
+            Body::Text(text) => return Some(Self::of_text(kind, &plain(kind, text.as_str()), at)),
             Body::Withheld { .. } => return None,
             Body::Passage { .. } => body.clone(),
         };
@@ -309,7 +312,7 @@ impl Draft {
                 continue;
             };
             pieces.push(Piece {
-                text: Piece::new(piece.kind, &text, piece.at).text,
+                text: Piece::new(piece.kind, &plain(piece.kind, &text), piece.at).text,
                 ..piece.clone()
             });
         }
@@ -318,5 +321,51 @@ impl Draft {
             repositories: session.repositories.clone(),
             pieces,
         })
+    }
+}
+
+/// A text as it is read. Of what a tool was given or returned in JSON, the texts in that: what JSON escapes would be parts
+/// of other words.
+fn plain(kind: PieceKind, text: &str) -> Cow<'_, str> {
+    let is_of_tool = matches!(kind, PieceKind::Call | PieceKind::Result);
+    if !is_of_tool || !text.starts_with(['{', '[']) {
+        return Cow::Borrowed(text);
+    }
+    let Ok(value) = serde_json::from_str::<Value>(text) else {
+        // It was cut, or only looks like it.
+        return Cow::Owned(text.replace("\\n", "\n").replace("\\t", "\t"));
+    };
+    let mut texts = Vec::new();
+    texts_in(&value, &mut texts);
+    Cow::Owned(texts.join("\n"))
+}
+
+/// Adds the texts and numbers in a value, in its order.
+fn texts_in(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Number(number) => texts.push(number.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| texts_in(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| texts_in(field, texts)),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(kind: PieceKind, text: &str, expected: &str) {
+        assert_eq!(plain(kind, text), expected);
+    }
+
+    #[test]
+    fn what_json_escapes_is_read_as_it_was_said() {
+        let json = r#"{"command":"echo \"a\"\nbob","n":[1,{"x":"\u00fc"}]}"#;
+        check(PieceKind::Call, json, "echo \"a\"\nbob\n1\nü");
+        check(PieceKind::Result, r#"{"cut":"a\nbob"#, "{\"cut\":\"a\nbob");
+        check(PieceKind::Result, "no JSON", "no JSON");
+        check(PieceKind::Prompt, json, json);
     }
 }
