@@ -82,6 +82,7 @@ fn put(desk: &mut Desk, n: u128, parts: &[IndexedPart]) -> Outcome<usize> {
         waiting,
         parts,
         is_whole: true,
+        erased: None,
     };
     Ok(desk.0.index()?.update_index(&[update])?)
 }
@@ -315,6 +316,7 @@ fn meanwhile(shelf: &dyn Shelf) -> Outcome {
         waiting: before,
         parts: &parts,
         is_whole: true,
+        erased: None,
     };
     same!(
         desk.0.index()?.update_index(&[update])?,
@@ -337,6 +339,7 @@ fn meanwhile(shelf: &dyn Shelf) -> Outcome {
         waiting: now,
         parts: &parts,
         is_whole: false,
+        erased: None,
     };
     same!(
         desk.0.index()?.update_index(&[half])?,

@@ -2,8 +2,10 @@
 //!
 //! Words are cut in Rust (`siglum_domain::search`), and FTS5 takes them as they are. It holds words alone, without the
 //! texts: whoever takes a part out of it hands it the same words that were put in, made from the text that is stored
-//! beside it. So nothing of it remains: `secure-delete` takes words out of FTS5's own pages, and SQLite overwrites what
-//! becomes free.
+//! beside it. FTS5 then notes that they are gone, and leaves them out when it next writes that part of its index anew.
+//! Where something was erased, all of it is written anew at once ([`IndexFile::purge`]), and SQLite overwrites what becomes
+//! free. FTS5's own `secure-delete` would do that for each word by itself: with some thousand turns, to replace one takes
+//! it a hundred times longer.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -38,6 +40,7 @@ const TABLES: &str = "
 DROP TABLE IF EXISTS terms;
 DROP TABLE IF EXISTS parts;
 DROP TABLE IF EXISTS about;
+DROP TABLE IF EXISTS erasures;
 CREATE TABLE about (
     key   TEXT PRIMARY KEY,
     value BLOB NOT NULL
@@ -52,9 +55,12 @@ CREATE TABLE parts (
     mark    BLOB NOT NULL,
     text    BLOB NOT NULL
 );
+CREATE TABLE erasures (
+    session BLOB PRIMARY KEY,
+    at      INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE UNIQUE INDEX parts_by_session ON parts (session, turn, part);
 CREATE VIRTUAL TABLE terms USING fts5(words, content='', columnsize=0, detail=none, tokenize=\"ascii tokenchars '_-'\");
-INSERT INTO terms (terms, rank) VALUES ('secure-delete', 1);
 ";
 
 /// The file, open.
@@ -218,8 +224,31 @@ impl IndexFile {
         Ok(())
     }
 
+    /// Writes the words anew, so that none remains of what was taken out, and empties the log. It is noted of which
+    /// erasures in the ledger nothing remains after that.
+    pub(crate) fn purge(&self, erasures: &[(SessionId, Timestamp)]) -> Result<()> {
+        self.db
+            .execute("INSERT INTO terms (terms) VALUES ('optimize')", [])?;
+        let sql = "INSERT OR REPLACE INTO erasures (session, at) VALUES (?1, ?2)";
+        for (session, at) in erasures {
+            let session = session.uuid().as_bytes().to_vec();
+            self.db
+                .prepare_cached(sql)?
+                .execute((session, at.nanos()))?;
+        }
+        self.cut_off()
+    }
+
+    /// Whether something may remain of what was last erased of a session at that time.
+    pub(crate) fn lacks_purge(&self, session: SessionId, erased: Timestamp) -> Result<bool> {
+        let sql = "SELECT 1 FROM erasures WHERE session = ?1 AND at = ?2";
+        let session = session.uuid().as_bytes().to_vec();
+        let mut select = self.db.prepare_cached(sql)?;
+        Ok(!select.exists((session, erased.nanos()))?)
+    }
+
     /// Brings its log into the file and empties it, so that not even old bytes of the log hold what was taken out.
-    pub(crate) fn cut_off(&self) -> Result<()> {
+    fn cut_off(&self) -> Result<()> {
         let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
         let busy: i64 = self.db.query_row(sql, [], |row| row.get(0))?;
         match busy {

@@ -51,6 +51,8 @@ pub struct IndexUpdate<'a> {
     pub parts: &'a [IndexedPart],
     /// Whether these are all: others go, and the session waits no more.
     pub is_whole: bool,
+    /// When something of the session was last erased in the ledger: nothing of it may remain.
+    pub erased: Option<Timestamp>,
 }
 
 /// How the index stands.

@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior};
 use siglum_domain::search::TurnText;
-use siglum_domain::{RepositoryId, SessionId};
+use siglum_domain::{RepositoryId, SessionId, Timestamp};
 
-use super::columns::{Col, count, get, int};
+use super::columns::{Col, count, get, int, opt};
 use super::migrate;
 use super::open::{SqliteLedger, patiently};
 use crate::search::{
@@ -50,15 +50,21 @@ impl SqliteLedger {
     pub(super) fn scrub_index(&mut self) -> Result<()> {
         let path = IndexFile::path_beside(self.path());
         let wait = self.wait();
-        let sessions: Vec<SessionId> = {
-            let mut query = self.connection().prepare("SELECT session FROM unindexed")?;
-            let rows = query.query_map([], |row| get(row, 0))?;
+        let waiting: Vec<(SessionId, Option<Timestamp>)> = {
+            let sql = "SELECT u.session, s.forgotten_at FROM unindexed u LEFT JOIN sessions s ON s.id = u.session";
+            let mut query = self.connection().prepare(sql)?;
+            let rows = query.query_map([], |row| Ok((get(row, 0)?, opt(row, 1)?)))?;
             rows.collect::<rusqlite::Result<_>>()?
         };
+        let sessions: Vec<SessionId> = waiting.iter().map(|(session, _)| *session).collect();
+        let erasures = waiting
+            .iter()
+            .filter_map(|(session, at)| Some((*session, (*at)?)));
+        let erasures: Vec<(SessionId, Timestamp)> = erasures.collect();
         let cleared = match IndexFile::open(&path, self.id()) {
             Ok(Some(mut file)) => patiently(wait, || {
                 file.take_out(&sessions)?;
-                file.cut_off()
+                file.purge(&erasures)
             }),
             // Nobody can say what is in another one.
             Ok(None) => return IndexFile::remove(&path),
@@ -159,12 +165,25 @@ impl SearchIndex for SqliteLedger {
             let now = change_of(db, update.waiting.session)?;
             Ok(now == Some(update.waiting.change))
         })?;
-        drop(file);
         let whole = updates
             .iter()
             .zip(&put)
-            .filter(|(u, is_put)| **is_put && u.is_whole);
-        let done: Vec<WaitingSession> = whole.map(|(update, _)| update.waiting).collect();
+            .filter(|(update, is_put)| **is_put && update.is_whole)
+            .map(|(update, _)| update);
+        let mut erasures = Vec::new();
+        for update in whole.clone() {
+            let session = update.waiting.session;
+            if let Some(erased) = update.erased
+                && file.lacks_purge(session, erased)?
+            {
+                erasures.push((session, erased));
+            }
+        }
+        if !erasures.is_empty() {
+            file.purge(&erasures)?;
+        }
+        drop(file);
+        let done: Vec<WaitingSession> = whole.map(|update| update.waiting).collect();
         if !done.is_empty() {
             self.change_queue(|db| {
                 let sql = "DELETE FROM unindexed WHERE session = ?1 AND change = ?2";

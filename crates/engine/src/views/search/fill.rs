@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use siglum_domain::Timestamp;
 use siglum_domain::search::TurnText;
 use siglum_ledger::{IndexUpdate, IndexedPart, Ledger, LedgerError, PartKey, WaitingSession, read};
 
@@ -18,6 +19,7 @@ struct Ready {
     waiting: WaitingSession,
     parts: Vec<IndexedPart>,
     is_whole: bool,
+    erased: Option<Timestamp>,
 }
 
 /// Puts at most so many sessions into the index that wait for it, those that were created last first, for as long as it
@@ -62,6 +64,7 @@ pub fn fill(
                 waiting: one,
                 parts: so_far,
                 is_whole: false,
+                erased: session.erased,
             });
             let Some(done) = put_batch(ledger, &mut batch)? else {
                 return Ok(Slice::Worked);
@@ -72,6 +75,7 @@ pub fn fill(
             waiting: one,
             parts,
             is_whole: true,
+            erased: session.erased,
         });
     }
     match put_batch(ledger, &mut batch)? {
@@ -93,7 +97,7 @@ fn read_parts(
     let mut bytes = 0;
     for draft in session.parts.iter().skip(from) {
         let mark = draft.mark(session);
-        let is_kept = !session.is_forgotten && known.get(&draft.key) == Some(&mark);
+        let is_kept = session.erased.is_none() && known.get(&draft.key) == Some(&mark);
         let text = match is_kept {
             true => None,
             false => Some(draft.text(session, &mut passages)?),
@@ -135,6 +139,7 @@ fn put_batch(
             waiting: ready.waiting,
             parts: &ready.parts,
             is_whole: ready.is_whole,
+            erased: ready.erased,
         });
         let updates: Vec<IndexUpdate<'_>> = updates.collect();
         ledger.index()?.update_index(&updates)

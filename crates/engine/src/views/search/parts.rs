@@ -11,7 +11,7 @@ use siglum_domain::fold::{self, MessageView, ToolCall, TurnView};
 use siglum_domain::observation::{Body, Outcome, Role};
 use siglum_domain::search::{Piece, PieceKind, TurnText};
 use siglum_domain::{NativeId, RepositoryId, SessionId, Timestamp};
-use siglum_ledger::{CommitRecord, LedgerError, PartKey, SessionRecord, Transaction};
+use siglum_ledger::{CommitRecord, Forgotten, LedgerError, PartKey, SessionRecord, Transaction};
 
 use crate::damage::{self, undamaged};
 use crate::identity::statements::links;
@@ -45,8 +45,8 @@ pub(super) struct Drafts {
     pub(super) agent: String,
     pub(super) repositories: Vec<RepositoryId>,
     pub(super) parts: Vec<Draft>,
-    /// Whether something of it was erased: then a text may be another one where nothing else tells so.
-    pub(super) is_forgotten: bool,
+    /// When something of it was last erased: then a text may be another one where nothing else tells so.
+    pub(super) erased: Option<Timestamp>,
 }
 
 /// What is in the index of a session; without parts where there is no such session.
@@ -76,7 +76,7 @@ pub(super) fn drafts(
         agent: record.agent.to_string(),
         repositories,
         parts,
-        is_forgotten: record.forgotten.is_some(),
+        erased: record.forgotten.map(Forgotten::at),
     })
 }
 

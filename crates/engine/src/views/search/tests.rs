@@ -343,6 +343,7 @@ fn whoever_fills_it_does_not_put_back_what_was_erased_meanwhile() {
         waiting,
         parts: std::slice::from_ref(&part),
         is_whole: true,
+        erased: None,
     };
     let index = stage.ledger.index().unwrap();
     assert_eq!(index.update_index(&[update]).unwrap(), 0);

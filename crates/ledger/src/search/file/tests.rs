@@ -37,6 +37,7 @@ fn put(file: &mut IndexFile, n: u128, parts: &[IndexedPart], is_whole: bool) -> 
         },
         parts,
         is_whole,
+        erased: None,
     };
     file.update(&[update], &mut |_| Ok(true)).unwrap()[0]
 }
@@ -148,7 +149,11 @@ fn a_session_is_replaced_in_parts_and_nothing_of_what_went_remains() {
     assert!(!put(&mut file, 1, &[wrong], true));
     assert_eq!(find(&file, &[]).len(), 4);
     file.take_out(&[session(1)]).unwrap();
-    file.cut_off().unwrap();
+    let at = part(1, None).began;
+    assert!(file.lacks_purge(session(1), at).unwrap());
+    file.purge(&[(session(1), at)]).unwrap();
+    assert!(!file.lacks_purge(session(1), at).unwrap());
+    assert!(file.lacks_purge(session(2), at).unwrap());
     assert_eq!(find(&file, &[]), []);
     for needle in [
         "alphaneedle",
