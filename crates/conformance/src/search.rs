@@ -19,6 +19,10 @@ pub(super) const CHECKS: &[Check] = &[
         "a part is found by all of its words, newest first",
         by_words,
     ),
+    Check::new(
+        "parts are found of a time, of some sessions and up to a limit",
+        narrowed,
+    ),
     Check::new("a session is replaced in the index as a whole", replaced),
     Check::new(
         "what changed meanwhile is not put into the index",
@@ -194,51 +198,6 @@ fn by_words(shelf: &dyn Shelf) -> Outcome {
     for hostile in ["", "' | 'x", "x\" OR \"mend", "mend:*", "\\", "NEAR(a b)"] {
         same!(ask(&mut desk, &query_of(vec![word(hostile)]))?, [], hostile);
     }
-    let one = session_id(1);
-    for (what, query, expected) in [
-        (
-            "since",
-            IndexQuery {
-                since: Some(at(20)),
-                ..of(Vec::new())
-            },
-            vec![(1, 2), (2, 1)],
-        ),
-        (
-            "until",
-            IndexQuery {
-                until: Some(at(20)),
-                ..of(Vec::new())
-            },
-            vec![(1, 1)],
-        ),
-        (
-            "limit",
-            IndexQuery {
-                limit: 1,
-                ..of(vec![word("parser")])
-            },
-            vec![(1, 2)],
-        ),
-        (
-            "of a session",
-            IndexQuery {
-                sessions: Some(vec![one]),
-                ..of(vec![word("parser")])
-            },
-            vec![(1, 2), (1, 1)],
-        ),
-        (
-            "of none",
-            IndexQuery {
-                sessions: Some(vec![session_id(3)]),
-                ..of(Vec::new())
-            },
-            vec![],
-        ),
-    ] {
-        same!(ask(&mut desk, &query)?, expected, what);
-    }
     let newest = desk
         .0
         .index()?
@@ -253,6 +212,59 @@ fn by_words(shelf: &dyn Shelf) -> Outcome {
     );
     same!(newest[0].began, at(30), "when it began");
     same!(newest[0].turn, Some(turn_id(1)), "its turn");
+    Ok(())
+}
+
+fn narrowed(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    stock(&mut desk)?;
+    let one = [part(1, Some("parser"), 10), part(2, Some("parser"), 30)];
+    put(&mut desk, 1, &one)?;
+    put(&mut desk, 2, &[part(1, Some("parser"), 20)])?;
+    for (what, query, expected) in [
+        (
+            "since",
+            IndexQuery {
+                since: Some(at(20)),
+                ..query_of(Vec::new())
+            },
+            vec![(1, 2), (2, 1)],
+        ),
+        (
+            "until",
+            IndexQuery {
+                until: Some(at(20)),
+                ..query_of(Vec::new())
+            },
+            vec![(1, 1)],
+        ),
+        (
+            "limit",
+            IndexQuery {
+                limit: 1,
+                ..query_of(vec![word("parser")])
+            },
+            vec![(1, 2)],
+        ),
+        (
+            "of a session",
+            IndexQuery {
+                sessions: Some(vec![session_id(1)]),
+                ..query_of(vec![word("parser")])
+            },
+            vec![(1, 2), (1, 1)],
+        ),
+        (
+            "of none",
+            IndexQuery {
+                sessions: Some(vec![session_id(3)]),
+                ..query_of(Vec::new())
+            },
+            vec![],
+        ),
+    ] {
+        same!(ask(&mut desk, &query)?, expected, what);
+    }
     Ok(())
 }
 

@@ -209,7 +209,8 @@ fn every_word_is_looked_for_and_the_reach_is_reported() {
     let hit = &whole["found"][0]["hits"][0];
     assert_eq!(
         (&hit["turn"], &hit["ranges"]),
-        (&json!(1), &json!([[0, 4]]))
+        (&json!(3), &json!([[0, 4]])),
+        "behind what it gets at its start, twice"
     );
     let commit = format!("{}*", &repo.id("HEAD")[..12]);
     assert_eq!(natives(&[&commit]), ["c1"]);

@@ -83,6 +83,10 @@ const ALLOWED: &[(&[&str], &str)] = &[
         "an index that begins anew is made of all sessions",
     ),
     (
+        &["FROM sessions WHERE forgotten_at IS NOT NULL"],
+        "an index that begins anew notes what was erased before",
+    ),
+    (
         &["DELETE FROM search_parts WHERE tenant = $1"],
         "an index that begins anew is emptied",
     ),

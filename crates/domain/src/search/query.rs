@@ -13,7 +13,7 @@ const QUERY_MOST: usize = 4 << 10;
 const TERMS_MOST: usize = 32;
 /// How much of a term is repeated in an error, in characters.
 const TERM_SHOWN: usize = 80;
-/// A shorter prefix would be one of most words.
+/// A shorter prefix, in bytes, would be one of most words.
 const PREFIX_LEAST: usize = 2;
 
 /// What is searched for. All of it must be in one turn of a session.
@@ -220,8 +220,10 @@ fn term(word: &Word<'_>) -> Result<Term, SearchQueryError> {
     };
     let term = Term::new(text, is_prefix)
         .ok_or_else(|| refused(word.typed, "it has neither a letter nor a digit"))?;
-    let is_short = text.is_ascii() && text.chars().count() < PREFIX_LEAST;
-    if is_prefix && is_short {
+    // The last word of `a/b*` is what is continued, not all of it.
+    let is_short =
+        |term: &IndexTerm| matches!(term, IndexTerm::Prefix(start) if start.len() < PREFIX_LEAST);
+    if is_prefix && term.index_terms().iter().any(is_short) {
         return Err(refused(word.typed, "a prefix has at least two characters"));
     }
     Ok(term)
@@ -358,6 +360,7 @@ mod tests {
         refuses("a --", "`--`: it has neither a letter nor a digit");
         refuses("*", "`*`: it has neither a letter nor a digit");
         refuses("a*", "`a*`: a prefix has at least two characters");
+        refuses("ab/c*", "`ab/c*`: a prefix has at least two characters");
         refuses(
             "is:open",
             "`is:open`: `is:error` is the only one of its kind",

@@ -101,7 +101,11 @@ pub(super) fn each_word(text: &str, mut take: impl FnMut(&str)) {
             continue;
         }
         for part in parts(whole) {
-            take(&folded(&whole[part]));
+            let part = folded(&whole[part]);
+            // A mark by itself is no word, and `tsvector` refuses an empty one.
+            if !part.is_empty() {
+                take(&part);
+            }
         }
         take(&folded(whole));
     }
@@ -185,6 +189,8 @@ mod tests {
         check("parser解析", &["parser", "解析", "析"]);
         check("ГРАФ größe", &["граф", "größe"]);
         check("cafe\u{301}", &["cafe"]);
+        check("a_\u{301}", &["a_", "a"]);
+        check("_\u{301}", &["_"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::open::PostgresLedger;
 use super::tx::{Tx, Value};
 use crate::search::{
     IndexMatch, IndexQuery, IndexStanding, IndexUpdate, IndexedPart, PartChanges, PartKey,
-    PartMark, SearchIndex, WaitingSession, index_word, mark_of, text_of, text_stored,
+    PartMark, SearchIndex, WAITING_MOST, WaitingSession, index_word, mark_of, text_of, text_stored,
 };
 use crate::{Durability, LedgerError, TextColumn};
 
@@ -20,6 +20,10 @@ type Result<T> = std::result::Result<T, LedgerError>;
 
 /// A number that no other change of a session has.
 const CHANGE: &str = "(random() * 9007199254740991)::bigint";
+
+/// How many bytes the words of a part have at most: a `tsvector` holds no more, and what is behind that would be lost
+/// without a word.
+const WORDS_MOST: usize = (1 << 20) - 1;
 
 /// Columns of texts that are in the index, with the one that says of which session they are.
 const HOLDERS: &[(&str, &str)] = &[
@@ -138,8 +142,14 @@ impl Tx<'_> {
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, array_to_tsvector($9::text[])) \
              ON CONFLICT (tenant, session, turn, part) DO UPDATE SET number = excluded.number, began = excluded.began, \
              mark = excluded.mark, text = excluded.text, words = excluded.words";
-        let mut words = text.words();
-        words.push(tenant_word(self.tenant));
+        let mut words = vec![tenant_word(self.tenant)];
+        words.extend(text.words());
+        let mut room = WORDS_MOST;
+        words.retain(|word| {
+            let fits = word.len() <= room;
+            room -= if fits { word.len() } else { 0 };
+            fits
+        });
         let (turn, nth) = part.key;
         let values: [Value<'_>; 8] = [
             &Col(session),
@@ -245,8 +255,10 @@ impl PostgresLedger {
 
 impl SearchIndex for PostgresLedger {
     fn index_standing(&mut self) -> Result<IndexStanding> {
-        let sql = "SELECT count(*) FROM unindexed WHERE tenant = $1";
-        let waiting = self.read_index(|tx| tx.one(sql, &[], |row| count(row, 0)))?;
+        let sql =
+            "SELECT count(*) FROM (SELECT 1 FROM unindexed WHERE tenant = $1 LIMIT $2) AS waiting";
+        let most = int(WAITING_MOST as u64);
+        let waiting = self.read_index(|tx| tx.one(sql, &[&most], |row| count(row, 0)))?;
         Ok(IndexStanding {
             is_ready: true,
             waiting,
@@ -297,13 +309,12 @@ impl SearchIndex for PostgresLedger {
     }
 
     fn update_index(&mut self, updates: &[IndexUpdate<'_>]) -> Result<usize> {
-        self.write_index(|tx| {
-            let mut put = 0;
-            for update in updates {
-                put += usize::from(tx.update_parts(update)?);
-            }
-            Ok(put)
-        })
+        // Each in a transaction of its own: whoever changes a session waits for no other one.
+        let mut put = 0;
+        for update in updates {
+            put += usize::from(self.write_index(|tx| tx.update_parts(update))?);
+        }
+        Ok(put)
     }
 
     fn search_index(&mut self, query: &IndexQuery) -> Result<Vec<IndexMatch>> {

@@ -132,7 +132,13 @@ impl PostgresConnection {
     /// # Errors
     /// Those of the server.
     pub fn hearing(&mut self) -> Result<Vec<Tenant>, LedgerError> {
-        self.tenants("SELECT DISTINCT tenant FROM telemetry_inbox UNION SELECT DISTINCT tenant FROM unindexed")
+        // From one tenant to the next: after an upgrade, all sessions wait.
+        self.tenants(
+            "WITH RECURSIVE waiting AS (SELECT min(tenant) AS tenant FROM unindexed \
+             UNION ALL SELECT (SELECT min(u.tenant) FROM unindexed u WHERE u.tenant > w.tenant) FROM waiting w \
+             WHERE w.tenant IS NOT NULL) \
+             SELECT DISTINCT tenant FROM telemetry_inbox UNION SELECT tenant FROM waiting WHERE tenant IS NOT NULL",
+        )
     }
 
     /// Takes the sole right to something of a tenant; `false` where another connection has it. It lasts as long as this

@@ -229,14 +229,19 @@ impl IndexFile {
     pub(crate) fn purge(&self, erasures: &[(SessionId, Timestamp)]) -> Result<()> {
         self.db
             .execute("INSERT INTO terms (terms) VALUES ('optimize')", [])?;
+        self.note_erasures(erasures)?;
+        self.cut_off()
+    }
+
+    /// Notes that nothing is in it of what was erased in the ledger by then.
+    pub(crate) fn note_erasures(&self, erasures: &[(SessionId, Timestamp)]) -> Result<()> {
+        let tx = self.db.unchecked_transaction()?;
         let sql = "INSERT OR REPLACE INTO erasures (session, at) VALUES (?1, ?2)";
         for (session, at) in erasures {
             let session = session.uuid().as_bytes().to_vec();
-            self.db
-                .prepare_cached(sql)?
-                .execute((session, at.nanos()))?;
+            tx.prepare_cached(sql)?.execute((session, at.nanos()))?;
         }
-        self.cut_off()
+        Ok(tx.commit()?)
     }
 
     /// Whether something may remain of what was last erased of a session at that time.

@@ -60,9 +60,12 @@ pub struct IndexUpdate<'a> {
 pub struct IndexStanding {
     /// Whether it can be asked: it is there, whole, of this version and of this ledger.
     pub is_ready: bool,
-    /// Sessions that it lacks in their newest state.
+    /// Sessions that it lacks in their newest state; 10,000 stand for more.
     pub waiting: u64,
 }
+
+/// More sessions that wait are not counted: a search would wait for that.
+pub(crate) const WAITING_MOST: usize = 10_000;
 
 /// What is asked of the index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,6 +8,7 @@ mod file;
 mod index;
 
 pub(crate) use file::IndexFile;
+pub(crate) use index::WAITING_MOST;
 pub use index::{
     IndexMatch, IndexQuery, IndexStanding, IndexUpdate, IndexedPart, PartKey, PartMark,
     SearchIndex, WaitingSession,

@@ -9,7 +9,7 @@ use super::migrate;
 use super::open::{SqliteLedger, patiently};
 use crate::search::{
     IndexFile, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, PartMark, SearchIndex,
-    WaitingSession,
+    WAITING_MOST, WaitingSession,
 };
 use crate::{Ledger as _, LedgerError};
 
@@ -105,8 +105,11 @@ impl SearchIndex for SqliteLedger {
             Some(file) => file.is_ready()?,
             None => false,
         };
-        let sql = "SELECT count(*) FROM unindexed";
-        let waiting = self.connection().query_row(sql, [], |row| count(row, 0))?;
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM unindexed LIMIT ?1)";
+        let most = [int(WAITING_MOST as u64)];
+        let waiting = self
+            .connection()
+            .query_row(sql, most, |row| count(row, 0))?;
         Ok(IndexStanding { is_ready, waiting })
     }
 
@@ -125,7 +128,15 @@ impl SearchIndex for SqliteLedger {
 
     fn restart_index(&mut self) -> Result<u64> {
         let path = IndexFile::path_beside(self.path());
+        // Of what was erased before it is begun, nothing comes into it: it is not written anew for each of these sessions.
+        let erasures: Vec<(SessionId, Timestamp)> = {
+            let sql = "SELECT id, forgotten_at FROM sessions WHERE forgotten_at IS NOT NULL";
+            let mut query = self.connection().prepare(sql)?;
+            let rows = query.query_map([], |row| Ok((get(row, 0)?, get(row, 1)?)))?;
+            rows.collect::<rusqlite::Result<_>>()?
+        };
         let file = IndexFile::create(&path, self.id())?;
+        file.note_erasures(&erasures)?;
         // After the file is there: whoever still writes to the one before takes no session off the queue that waits now.
         let all = "INSERT INTO unindexed (session, change) SELECT id, random() FROM sessions WHERE true \
              ON CONFLICT (session) DO UPDATE SET change = excluded.change";

@@ -10,7 +10,7 @@ use siglum_domain::digest::Hasher;
 use siglum_domain::fold::{self, MessageView, ToolCall, TurnView};
 use siglum_domain::observation::{Body, Outcome, Role};
 use siglum_domain::search::{Piece, PieceKind, TurnText};
-use siglum_domain::{NativeId, RepositoryId, SessionId, Timestamp};
+use siglum_domain::{NativeId, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_ledger::{CommitRecord, Forgotten, LedgerError, PartKey, SessionRecord, Transaction};
 
 use crate::damage::{self, undamaged};
@@ -20,8 +20,14 @@ use crate::views::history::turn_of_commit;
 
 /// Messages and calls of one part.
 const STEPS: usize = 24;
+/// How much text they have at most, in bytes: a part is in memory as a whole, and what has much more has more words than
+/// a `tsvector` holds.
+const PART_MOST: usize = STEPS * (16 << 10);
 /// How many of a session's newest commits are in the index.
 const COMMITS: usize = 10_000;
+/// How many of them are in one part; others of its turn are in parts of their own, from this number on.
+const COMMITS_OF_PART: usize = 32;
+const MORE_COMMITS: u64 = 1 << 32;
 
 /// A part of a session, before its texts are read.
 pub(super) struct Draft {
@@ -62,16 +68,18 @@ pub(super) fn drafts(
     let views = fold::session(&entries).turns;
     let commits = undamaged(tx.commits_of_session(session, COMMITS))?.unwrap_or_default();
     let mut parts = turns(&record, &views, &commits);
-    let unplaced: &[CommitRecord] = match views.is_empty() {
-        true => &commits,
-        false => &[],
+    let unplaced: Vec<&CommitRecord> = match views.is_empty() {
+        true => commits.iter().collect(),
+        false => Vec::new(),
     };
+    let (first, more) = unplaced.split_at(unplaced.len().min(COMMITS_OF_PART));
     parts.push(Draft {
         key: (None, 0),
         number: 0,
         began: record.created_at,
-        pieces: known(tx, &record, unplaced)?,
+        pieces: known(tx, &record, first)?,
     });
+    parts.extend(more_commits((None, 0, record.created_at), more));
     Ok(Drafts {
         agent: record.agent.to_string(),
         repositories,
@@ -93,29 +101,68 @@ fn turns(record: &SessionRecord, views: &[TurnView], commits: &[CommitRecord]) -
     let mut parts = Vec::new();
     for (at, (view, commits)) in views.iter().zip(made).enumerate() {
         let began = view.opened.unwrap_or(record.created_at);
+        let number = (at + 1).saturating_sub(outside) as u64;
+        let (first, more) = commits.split_at(commits.len().min(COMMITS_OF_PART));
         let mut pieces: Vec<DraftPiece> = prompt(view, began).into_iter().collect();
-        pieces.extend(commits.into_iter().map(commit_piece));
-        let steps = steps(view, began);
-        let mut chunks: Vec<Vec<DraftPiece>> = steps
-            .chunks(STEPS)
-            .map(|chunk| chunk.iter().flat_map(Step::pieces).collect())
-            .collect();
+        pieces.extend(first.iter().copied().map(commit_piece));
+        let mut chunks = in_parts(&steps(view, began));
         // Prompt and commits stand before the first steps.
         match chunks.first_mut() {
             Some(first) => drop(first.splice(0..0, pieces)),
             None => chunks.push(pieces),
         }
         // What is outside of all turns is behind what is known of the session.
-        let first = u64::from(view.id.is_none());
+        let from = u64::from(view.id.is_none());
         let chunks = chunks.into_iter().filter(|pieces| !pieces.is_empty());
-        parts.extend((first..).zip(chunks).map(|(nth, pieces)| Draft {
+        parts.extend((from..).zip(chunks).map(|(nth, pieces)| Draft {
             key: (view.id, nth),
-            number: (at + 1).saturating_sub(outside) as u64,
+            number,
             began,
             pieces,
         }));
+        parts.extend(more_commits((view.id, number, began), more));
     }
     parts
+}
+
+/// The pieces of steps in parts.
+fn in_parts(steps: &[Step<'_>]) -> Vec<Vec<DraftPiece>> {
+    let mut parts: Vec<Vec<DraftPiece>> = Vec::new();
+    for chunk in steps.chunks(STEPS) {
+        let mut part = Vec::new();
+        let mut room = PART_MOST;
+        for draft in chunk.iter().flat_map(Step::pieces) {
+            let (start, end) = draft.piece.kind.bounds();
+            let most = match draft.body {
+                Some(_) => start + end,
+                None => draft.piece.text.len(),
+            };
+            if room < most {
+                parts.push(std::mem::take(&mut part));
+                room = PART_MOST;
+            }
+            room = room.saturating_sub(most);
+            part.push(draft);
+        }
+        parts.push(part);
+    }
+    parts
+}
+
+/// Parts of commits that have no room in the first part of a turn, which is given with its number and when it began.
+fn more_commits(
+    (turn, number, began): (Option<TurnId>, u64, Timestamp),
+    commits: &[&CommitRecord],
+) -> Vec<Draft> {
+    let chunks = commits.chunks(COMMITS_OF_PART).zip(MORE_COMMITS..);
+    chunks
+        .map(|(chunk, nth)| Draft {
+            key: (turn, nth),
+            number,
+            began,
+            pieces: chunk.iter().copied().map(commit_piece).collect(),
+        })
+        .collect()
 }
 
 fn prompt(view: &TurnView, began: Timestamp) -> Option<DraftPiece> {
@@ -211,7 +258,7 @@ fn commit_piece(commit: &CommitRecord) -> DraftPiece {
 fn known(
     tx: &mut dyn Transaction,
     record: &SessionRecord,
-    commits: &[CommitRecord],
+    commits: &[&CommitRecord],
 ) -> Result<Vec<DraftPiece>, LedgerError> {
     let at = record.created_at;
     let of = |kind: PieceKind, text: &str| DraftPiece::of_text(kind, text, at);
@@ -244,7 +291,7 @@ fn known(
             .into_iter()
             .map(|path| of(PieceKind::Directory, path)),
     );
-    pieces.extend(commits.iter().map(commit_piece));
+    pieces.extend(commits.iter().copied().map(commit_piece));
     Ok(pieces)
 }
 
@@ -353,7 +400,34 @@ fn texts_in(value: &Value, texts: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use siglum_domain::observation::Tokens;
+
     use super::*;
+
+    #[test]
+    fn a_part_has_a_bound_however_much_is_said_in_one_message() {
+        let at = Timestamp::default();
+        let body = |offset: u64| Body::Passage {
+            stream: "s".to_owned(),
+            offset,
+        };
+        let message = MessageView {
+            event: "e".to_owned(),
+            events: BTreeSet::new(),
+            request: None,
+            at,
+            role: Role::Assistant,
+            parts: (0..100).map(body).collect(),
+            model: None,
+            tokens: Tokens::default(),
+            subagent: None,
+        };
+        let parts = in_parts(&[Step::Message(&message)]);
+        let sizes: Vec<usize> = parts.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [24, 24, 24, 24, 4]);
+    }
 
     #[track_caller]
     fn check(kind: PieceKind, text: &str, expected: &str) {

@@ -19,9 +19,11 @@ const ANYWHERE: usize = 600;
 const ALL: usize = 20_000;
 /// How many texts are in memory at once.
 const TEXTS: usize = 50;
-/// For each session that is wanted, so many parts are looked at before it is enough.
+/// How often the index is asked for older parts: the newest ones may all be of a few long sessions.
+const PAGES: usize = 5;
+/// Of each session, so many parts that fit are enough.
 const PARTS_EACH: usize = 8;
-/// Parts that are looked at in any case.
+/// Parts that fit and are ranked, if there are so many.
 const PARTS_LEAST: usize = 100;
 /// How many texts of a session, and of one of its parts, are given.
 const HITS: usize = 6;
@@ -40,10 +42,23 @@ struct Fitting {
 #[derive(Default)]
 struct Looked {
     fitting: Vec<Fitting>,
-    /// The sessions that were looked at.
-    sessions: BTreeSet<SessionId>,
-    /// Whether some parts were not looked at.
+    /// The sessions that were looked at, each with how many of its parts fit.
+    sessions: BTreeMap<SessionId, usize>,
+    /// The parts that were looked at.
+    parts: BTreeSet<i64>,
+    /// Whether there are parts that were not looked at, of other sessions, too.
     is_cut: bool,
+}
+
+impl Looked {
+    /// Whether there is enough to choose from.
+    fn is_enough(&self, query: &Query) -> bool {
+        let least = query.most.saturating_mul(PARTS_EACH).max(PARTS_LEAST);
+        // Whoever asks for a page behind a session needs all that may stand before it.
+        query.after.is_none()
+            && self.fitting.len() >= least
+            && self.sessions.values().filter(|fit| **fit > 0).count() > query.most
+    }
 }
 
 /// Searches by the index; nothing where it turns out to be damaged.
@@ -111,53 +126,83 @@ fn result(
     Ok(Some(SearchResult { session, hits: all }))
 }
 
-/// Looks at the parts that the index names.
+/// Looks at the parts that the index names, the newest first.
 fn fitting_parts(
     here: &Here<'_>,
     ledger: &mut dyn Ledger,
     query: &Query,
     linked: Option<&[SessionId]>,
 ) -> Result<Looked, LedgerError> {
-    let (parts, is_cut) = named(ledger, query, linked)?;
-    let mut looked = Looked {
-        is_cut,
-        ..Looked::default()
-    };
-    let enough = match query.most {
-        usize::MAX => usize::MAX,
-        most => most.saturating_mul(PARTS_EACH).max(PARTS_LEAST),
-    };
+    let mut looked = Looked::default();
     let mut sessions = Sessions::new(query);
-    let now = here.now();
-    for chunk in parts.chunks(TEXTS) {
-        if looked.fitting.len() >= enough && query.after.is_none() {
-            looked.is_cut = true;
+    let mut until = None;
+    for _ in 0..PAGES {
+        let (parts, older) = named(ledger, query, linked, until)?;
+        for chunk in parts.chunks(TEXTS) {
+            if looked.is_enough(query) {
+                looked.is_cut = true;
+                return Ok(looked);
+            }
+            look_at(
+                here.now(),
+                ledger,
+                query,
+                &mut sessions,
+                (chunk, &mut looked),
+            )?;
+        }
+        looked.is_cut = older.is_some();
+        if older.is_none() || looked.is_enough(query) {
             break;
         }
-        let ids: Vec<i64> = chunk.iter().map(|part| part.id).collect();
-        let texts = ledger.index()?.indexed_texts(&ids)?;
-        let texts: BTreeMap<i64, TurnText> = texts.into_iter().collect();
-        let within: Vec<bool> = read(ledger, |tx| {
-            let is_within = |part: &IndexMatch| Ok(sessions.listing(tx, part.session)?.is_some());
-            chunk.iter().map(is_within).collect()
-        })?;
-        for (part, is_within) in chunk.iter().zip(within) {
-            let Some(text) = texts.get(&part.id).filter(|_| is_within) else {
-                continue;
-            };
-            looked.sessions.insert(part.session);
-            looked.fitting.extend(fitting(query, part, text, now));
-        }
+        until = older;
     }
     Ok(looked)
 }
 
-/// The parts that the index names: those in whose prompts all words stand come first. And whether there are others.
+/// Looks at some parts, unless so many of their session fit that it is enough.
+fn look_at(
+    now: Timestamp,
+    ledger: &mut dyn Ledger,
+    query: &Query,
+    sessions: &mut Sessions,
+    (parts, looked): (&[IndexMatch], &mut Looked),
+) -> Result<(), LedgerError> {
+    let mut new: Vec<&IndexMatch> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let fit = looked.sessions.get(&part.session).copied();
+        if fit.unwrap_or(0) < PARTS_EACH && looked.parts.insert(part.id) {
+            new.push(part);
+        }
+    }
+    let ids: Vec<i64> = new.iter().map(|part| part.id).collect();
+    let texts = ledger.index()?.indexed_texts(&ids)?;
+    let texts: BTreeMap<i64, TurnText> = texts.into_iter().collect();
+    let within: Vec<bool> = read(ledger, |tx| {
+        let is_within = |part: &&IndexMatch| Ok(sessions.listing(tx, part.session)?.is_some());
+        new.iter().map(is_within).collect()
+    })?;
+    for (part, is_within) in new.into_iter().zip(within) {
+        let Some(text) = texts.get(&part.id).filter(|_| is_within) else {
+            continue;
+        };
+        let fits = looked.sessions.entry(part.session).or_default();
+        if let Some(found) = fitting(query, part, text, now) {
+            *fits += 1;
+            looked.fitting.push(found);
+        }
+    }
+    Ok(())
+}
+
+/// The parts that the index names of turns that began before a time, if one is given: first those in whose prompts all words
+/// stand. And before which time the others began, if there are more.
 fn named(
     ledger: &mut dyn Ledger,
     query: &Query,
     linked: Option<&[SessionId]>,
-) -> Result<(Vec<IndexMatch>, bool), LedgerError> {
+    before: Option<Timestamp>,
+) -> Result<(Vec<IndexMatch>, Option<Timestamp>), LedgerError> {
     let sought = &query.query;
     let mut common: Vec<Vec<IndexTerm>> = Vec::new();
     let repositories = &query.sessions.repositories;
@@ -179,28 +224,27 @@ fn named(
             .chain(common.iter().cloned())
             .collect(),
         since: query.sessions.since.max(sought.since),
-        until: earliest(query.sessions.until, sought.until),
+        until: earliest(earliest(query.sessions.until, sought.until), before),
         sessions: linked.map(<[SessionId]>::to_vec),
         limit,
     };
     let is_all = query.most == usize::MAX;
     let limit = |usual: usize| if is_all { ALL } else { usual };
     let mut parts = Vec::new();
-    let mut is_cut = false;
-    if !sought.terms.is_empty() && !is_all {
+    if !sought.terms.is_empty() && !is_all && before.is_none() {
         parts = ledger
             .index()?
             .search_index(&of(sought.prompt_terms(), IN_PROMPTS))?;
-        is_cut = parts.len() == IN_PROMPTS;
     }
     let most = limit(ANYWHERE);
     let others = ledger
         .index()?
         .search_index(&of(sought.index_terms(), most))?;
-    is_cut |= others.len() == most;
-    let known: BTreeSet<i64> = parts.iter().map(|part| part.id).collect();
-    parts.extend(others.into_iter().filter(|part| !known.contains(&part.id)));
-    Ok((parts, is_cut))
+    // Of a long turn, all parts began at the same time: those that are not named are left out.
+    let oldest = others.iter().map(|part| part.began).min();
+    let older = oldest.filter(|_| others.len() == most);
+    parts.extend(others);
+    Ok((parts, older))
 }
 
 fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {

@@ -202,6 +202,20 @@ fn prompts_and_what_is_new_come_first_and_pages_follow_each_other() {
 }
 
 #[test]
+fn a_session_that_says_a_word_without_end_hides_no_other_one() {
+    let (mut stage, [first, second, _]) = stage();
+    for begun in (0..700).step_by(100) {
+        let talk =
+            (begun..begun + 100).map(|n| prompted(&format!("v{n}"), "Rounding, again", 100 + n));
+        stage.hear(says("long", talk.collect()));
+    }
+    stage.slice();
+    let long = stage.named("long").unwrap();
+    let all = sessions_of(&mut stage, "rounding");
+    assert_eq!(all, [long, first, second]);
+}
+
+#[test]
 fn what_the_ledger_refuses_is_not_found_whatever_the_index_has() {
     let (mut stage, _) = stage();
     let mut elsewhere = query("cart");

@@ -154,6 +154,8 @@ fn a_session_is_replaced_in_parts_and_nothing_of_what_went_remains() {
     file.purge(&[(session(1), at)]).unwrap();
     assert!(!file.lacks_purge(session(1), at).unwrap());
     assert!(file.lacks_purge(session(2), at).unwrap());
+    file.note_erasures(&[(session(2), at)]).unwrap();
+    assert!(!file.lacks_purge(session(2), at).unwrap());
     assert_eq!(find(&file, &[]), []);
     for needle in [
         "alphaneedle",
