@@ -20,13 +20,13 @@ mod json;
 mod known;
 mod listing;
 mod mentions;
-mod opencode;
 mod open_calls;
+mod opencode;
 mod paths;
 mod pi;
 mod plugin_file;
-mod record;
 mod qwen;
+mod record;
 #[cfg(test)]
 mod recorded;
 mod regular;

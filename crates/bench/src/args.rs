@@ -11,6 +11,7 @@ Rows (all of them if none is named)
   messages   four who commit at once in one checkout: how many commits get the message of another one
   edits      300 edits of a 309 KB file: bytes on disk, time of each hook
   import     a transcript of 100 MB: speed, memory, size of the ledger
+  search     search over 1 GB of transcripts: planted needles, time of a whole process, size of the index
   queries    why, log and status on 10,000 sessions
   growth     hooks, git commit and commands with 0, 100, 500 and 10,000 old sessions side by side
   turns      durable turns by the API against the same rows inserted by hand, behind 10 to 100,000 events

@@ -55,6 +55,26 @@ impl Where {
         }
     }
 
+    /// The same, or the repository that a query names; not both, and none where only this one is answered for.
+    pub fn narrowed(&self, named: Option<&str>) -> Result<Self, CommandError> {
+        let Some(name) = named else {
+            return Ok(self.clone());
+        };
+        if self.clones != Clones::With || self.repository.is_some() {
+            let what = match self.repository {
+                Some(_) => "the repository is named twice: by `repo:` and by `--repository`",
+                None => {
+                    "`repo:` is refused: only the repository of the current directory is answered for"
+                }
+            };
+            return Err(CommandError::usage(what));
+        }
+        Ok(Self {
+            repository: Some(name.to_owned()),
+            ..Self::default()
+        })
+    }
+
     /// Whether all repositories are included: because it is said, or because a server knows no directory of this machine.
     pub fn is_everywhere(&self) -> bool {
         self.all || (self.repository.is_none() && store::is_server())

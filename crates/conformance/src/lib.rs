@@ -34,6 +34,7 @@ mod retention;
 mod runs;
 mod sample;
 mod scopes;
+mod search;
 mod session_links;
 mod sessions;
 mod statements;

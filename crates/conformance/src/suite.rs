@@ -4,7 +4,7 @@ use super::check::{Check, Failure, Shelf};
 use super::{
     access, audit, checkpoints, claims, commits, contexts, deliveries, destinations, driven,
     dropping, entries, folds, forgetting, heartbeats, integrity, leases, lists, pipelines, places,
-    projections, queue, receipts, replicas, requests, restoring, retention, runs, scopes,
+    projections, queue, receipts, replicas, requests, restoring, retention, runs, scopes, search,
     session_links, sessions, statements, telemetry, transactions, turns, usage, usage_quarters,
     waits,
 };
@@ -48,6 +48,7 @@ pub fn checks() -> Vec<Check> {
         session_links::CHECKS,
         heartbeats::CHECKS,
         dropping::CHECKS,
+        search::CHECKS,
         retention::CHECKS,
         transactions::CHECKS,
     ]

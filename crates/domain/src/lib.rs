@@ -32,6 +32,7 @@ pub mod pull_request;
 pub mod receipt;
 pub mod redact;
 pub mod scope;
+pub mod search;
 mod shell;
 pub mod tail;
 pub mod time;

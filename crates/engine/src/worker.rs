@@ -22,7 +22,7 @@ use crate::driven::turn;
 use crate::identity::repositories;
 use crate::record::{deliver, session_log, transcript};
 use crate::share::ingest;
-use crate::views::overview;
+use crate::views::{overview, search};
 pub use crate::world::Slice;
 use crate::world::salt;
 use crate::{EngineError, Here, World};
@@ -31,6 +31,10 @@ use crate::{EngineError, Here, World};
 const SLICE: usize = 64;
 /// Batches of telemetry that one slice joins.
 const BATCHES: usize = 8;
+/// How many sessions one slice puts into the search index, and those that wait for an answer.
+const INDEXED: usize = 64;
+/// How long whoever waits for an answer waits for that, in milliseconds.
+const CATCH_UP_MS: i64 = 300;
 /// What is set aside where git does not end.
 /// Under what deliveries are counted that came from a spool.
 const SPOOLED: &str = "spooled";
@@ -112,8 +116,36 @@ pub fn slice(
         note(finish(world, ledger, &repository)?);
     }
     note(hash_lines(world, ledger)?);
+    note(index_some(ledger));
     ledger.maintain()?;
     Ok(done)
+}
+
+/// Puts some sessions into the search index. What is wrong with that holds up nothing else.
+fn index_some(ledger: &mut dyn Ledger) -> bool {
+    let done = index(ledger, INDEXED);
+    let done = done.inspect_err(|error| tracing::warn!("the search index is not filled: {error}"));
+    done.is_ok_and(|done| done == Slice::Worked)
+}
+
+/// Puts at most so many sessions into the search index that wait for it.
+///
+/// # Errors
+/// Those of the ledger and of the index.
+pub fn index(ledger: &mut dyn Ledger, most: usize) -> Result<Slice, LedgerError> {
+    search::fill(ledger, most, &|| true)
+}
+
+/// Does the same for whoever is about to search, and folds before: a few sessions, and for a moment only. What cannot be
+/// done is left to the worker, and a search says what the index lacks.
+pub fn catch_up(here: &Here<'_>, ledger: &mut dyn Ledger) {
+    let begun = here.now();
+    let goes_on = || (0..CATCH_UP_MS).contains(&here.now().millis_since(begun));
+    let folded = fold_silent(here, ledger, INDEXED);
+    let filled = folded.and_then(|_| search::fill(ledger, INDEXED, &goes_on));
+    if let Err(error) = filled {
+        tracing::debug!("the search index is not caught up: {error}");
+    }
 }
 
 /// Takes in what waits, seals what is complete and asks git about new commits, beside a worker that is at work: each

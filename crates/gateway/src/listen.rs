@@ -297,7 +297,7 @@ async fn settle_turns(app: &App) {
     }
 }
 
-/// Tells what sessions amount to whose logs grew, for as long as the gateway runs: a server has no worker.
+/// Tells what sessions amount to whose logs grew, and puts them into the search index, for as long as the gateway runs: a server has no worker.
 async fn fold(app: App) {
     let mut stopping = app.stopping();
     let mut runs = BTreeMap::new();
@@ -315,6 +315,12 @@ async fn fold(app: App) {
             });
             if !matches!(folded.await, Ok(Ok(_))) {
                 tracing::warn!("cannot count the usage of updated sessions");
+            }
+            let indexed = app
+                .ledgers()
+                .write(&tenant, |_, ledger| worker::index(ledger, FOLDS));
+            if !matches!(indexed.await, Ok(Ok(_))) {
+                tracing::warn!("cannot fill the search index");
             }
             let run = runs.entry(tenant.clone()).or_default();
             if let Err(error) = hear(&app, &tenant, run).await {

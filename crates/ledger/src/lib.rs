@@ -5,7 +5,7 @@
 //! [`Commits`], [`Queue`], [`Forgetting`], [`Turns`], [`Projections`], [`Integrity`],
 //! [`Access`], [`Audit`], [`Pipelines`], [`Replicas`], [`Requests`], [`Usages`], [`Telemetry`],
 //! [`Contexts`], [`Heartbeats`], [`Runs`], [`Retention`].
-//! The engine composes them; nothing here judges or decides. SQL lives in
+//! The engine composes them; nothing here judges or decides. [`SearchIndex`] is beside them. SQL lives in
 //! this crate alone.
 
 mod access;
@@ -35,6 +35,7 @@ mod retention;
 mod row;
 mod runs;
 mod schema;
+mod search;
 mod sessions;
 mod spool;
 pub mod sqlite;
@@ -83,6 +84,10 @@ pub use retention::Retention;
 pub use row::{LogRow, stored_facts, stored_name};
 pub use runs::{
     ActiveRun, InteractionOption, InteractionRecord, RunEnd, RunEvents, RunRecord, Runs, Settlement,
+};
+pub use search::{
+    IndexMatch, IndexQuery, IndexStanding, IndexUpdate, IndexedPart, PartKey, PartMark,
+    SearchIndex, WaitingSession,
 };
 pub use sessions::Sessions;
 pub use spool::{Aside, Spool, SpoolError, Spooled};

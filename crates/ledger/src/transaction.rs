@@ -18,6 +18,7 @@ use crate::replicas::Replicas;
 use crate::requests::Requests;
 use crate::retention::Retention;
 use crate::runs::Runs;
+use crate::search::SearchIndex;
 use crate::sessions::Sessions;
 use crate::telemetry::Telemetry;
 use crate::turns::Turns;
@@ -120,6 +121,14 @@ pub trait Ledger {
     /// # Errors
     /// Those of the store.
     fn check(&mut self) -> Result<Vec<String>, LedgerError>;
+
+    /// The index of the texts of its sessions.
+    ///
+    /// # Errors
+    /// There is none that could be asked from here, as within a transaction.
+    fn index(&mut self) -> Result<&mut dyn SearchIndex, LedgerError> {
+        Err(LedgerError::Storage("the index is not at hand".into()))
+    }
 }
 
 /// A store of any kind is one as well where it is in a box.
@@ -169,6 +178,10 @@ impl<L: Ledger + ?Sized> Ledger for Box<L> {
 
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {
         (**self).check()
+    }
+
+    fn index(&mut self) -> Result<&mut dyn SearchIndex, LedgerError> {
+        (**self).index()
     }
 }
 

@@ -57,7 +57,7 @@ fn clones_read_each_others_commits_and_sessions() {
     for place in [&repo, &clone] {
         assert_eq!(listed(place), ["here", "there"]);
         assert_eq!(written(place), 200);
-        let found = world.json(&place.dir, &["search", "Work"]);
+        let found = world.json(&place.dir, &["search", "commit"]);
         assert_eq!(found["looked_at"], 2, "{found}");
     }
     assert_eq!(world.count("SELECT count(*) FROM repositories"), 2);

@@ -65,6 +65,7 @@ mod removing;
 mod resuming;
 mod rewritten_commits;
 mod runs;
+mod searching;
 mod secrets;
 mod several_repositories;
 mod statements;

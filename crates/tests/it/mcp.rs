@@ -87,14 +87,14 @@ fn tools_answer_as_the_commands_do() {
     let calls = [
         ("why", json!({"commit": "HEAD"})),
         ("show", json!({"session": "one"})),
-        ("search", json!({"words": "DATES pars"})),
+        ("search", json!({"words": "DATES pars*"})),
         ("cost", json!({"by": "session"})),
     ];
     let answers = ask(&repo, &calls, outside);
     let command = |args: &[&str]| world.json(&repo.dir, args);
     assert_eq!(*data(&answers[0]), command(&["why", "HEAD"]));
     assert_eq!(*data(&answers[1]), command(&["session", "show", "one"]));
-    assert_eq!(*data(&answers[2]), command(&["search", "DATES pars"]));
+    assert_eq!(*data(&answers[2]), command(&["search", "DATES pars*"]));
     assert_eq!(*data(&answers[3]), command(&["cost"]));
     assert_eq!(data(&answers[0])["committer"]["native_ids"], json!(["one"]));
     let found = &data(&answers[2])["found"];
@@ -196,26 +196,24 @@ fn every_word_is_looked_for_and_the_reach_is_reported() {
             .collect()
     };
     assert_eq!(natives(&["mend"]), ["b1", "a1"], "newest first");
-    assert_eq!(natives(&["MEND", "pars"]), ["a1"]);
+    assert_eq!(natives(&["MEND", "pars*"]), ["a1"]);
     assert_eq!(natives(&["mend parser", "docs"]), [""; 0]);
     assert_eq!(natives(&["mend", "--limit", "1"]), ["b1"]);
-    assert_eq!(
-        natives(&["mend", "--within", "1"]),
-        [""; 0],
-        "it looks no further"
-    );
-    let limited = world.json(&repo.dir, &["search", "mend", "--within", "1"]);
-    assert_eq!(
-        (&limited["looked_at"], &limited["more"]),
-        (&json!(1), &json!(true))
-    );
+    let limited = world.json(&repo.dir, &["search", "mend", "--limit", "1"]);
+    assert_eq!(limited["more"], json!(true));
     let whole = world.json(&repo.dir, &["search", "mend"]);
     assert_eq!(
         (&whole["looked_at"], &whole["more"]),
-        (&json!(3), &json!(false))
+        (&json!(2), &json!(false))
     );
-    let commit = repo.id("HEAD");
-    assert_eq!(natives(&[&commit[..12]]), ["c1"]);
+    let hit = &whole["found"][0]["hits"][0];
+    assert_eq!(
+        (&hit["turn"], &hit["ranges"]),
+        (&json!(3), &json!([[0, 4]])),
+        "behind what it gets at its start, twice"
+    );
+    let commit = format!("{}*", &repo.id("HEAD")[..12]);
+    assert_eq!(natives(&[&commit]), ["c1"]);
     assert!(
         repo.siglum(&["search", " "])
             .stderr

@@ -50,6 +50,7 @@ const ON_THE_NAMED_STORE: &[&str] = &[
     "otel list",
     "otel unassigned",
     "otel add one http://127.0.0.1:1 --all-repositories",
+    "rebuild search",
     "rebuild summaries",
     "forget --pattern nobody-has-this --yes",
     "doctor",

@@ -555,17 +555,17 @@ fn answers_at_80_and_at_160_columns() {
     CHECKPOINT  KIND    COMMIT      AGE  SESSIONS  LINKS           ABOUT
     01234567    commit  0123456789  now  01234567  issue 42, PR 7  Write down all that is known of the work that is under way
     "#);
-    insta::assert_snapshot!(asking.ask("search work", 80), @r#"
-    SESSION   AGENT        LAST                 WHERE   TEXT
-    01234567  claude-code  2026-11-26 12:34:56  commit  0123456789 Write down all t…
-                                                prompt  Please do the work.
-                                                prompt  Please write down all that…
+    insta::assert_snapshot!(asking.ask("search done", 80), @r#"
+    SESSION   AGENT        LAST                 TURN  WHERE   TEXT
+    01234567  claude-code  2026-11-26 12:34:56     2  prompt  …own all that is know…
+                                                   2  answer  Done.
+    hint: Run `siglum show 01234567 --turn 2` to read it, `claude --resume wide` to go on there.
     "#);
-    insta::assert_snapshot!(asking.ask("search work", 160), @r#"
-    SESSION   AGENT        LAST                 WHERE   TEXT
-    01234567  claude-code  2026-11-26 12:34:56  commit  0123456789 Write down all that is known of the work that is under way
-                                                prompt  Please do the work.
-                                                prompt  Please write down all that is known of the work, and commit it when it is done
+    insta::assert_snapshot!(asking.ask("search done", 160), @r#"
+    SESSION   AGENT        LAST                 TURN  WHERE   TEXT
+    01234567  claude-code  2026-11-26 12:34:56     2  prompt  …own all that is known of the work, and commit it when it is done
+                                                   2  answer  Done.
+    hint: Run `siglum show 01234567 --turn 2` to read it, `claude --resume wide` to go on there.
     "#);
     insta::assert_snapshot!(asking.ask("audit list", 80), @r#"
     NUMBER  AT                   ACTION         SESSION   ACTOR    WHAT

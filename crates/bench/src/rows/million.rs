@@ -9,11 +9,12 @@ use std::ops::Range;
 use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
 use siglum_domain::price::Prices;
+use siglum_domain::search::SearchQuery;
 use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_engine::commits::why;
 use siglum_engine::identity::audit;
 use siglum_engine::views::cost::{By, CostQuery, cost};
-use siglum_engine::views::search::{Query, Words, search};
+use siglum_engine::views::search::{Query, search};
 use siglum_engine::views::{doctor, find, pipeline};
 use siglum_ledger::{
     AuditFilter, CheckpointFilter, CommitFilter, Durability, Ledger, Order, SessionFilter,
@@ -426,10 +427,11 @@ fn singles<'a>(questions: &mut Questions<'a>, sample: &'a Sample) -> Fallible<()
         Ok(())
     });
     let query = Query {
-        words: Words::parse(["fn return"]).ok_or("there are no words")?,
+        query: SearchQuery::parse("fn return", now())?,
         sessions: page_of(SEARCHED),
         commits_in: Vec::new(),
         most: 20,
+        after: None,
     };
     questions.add("search in the newest 200 sessions", move |ledger, _| {
         search(&driven::here(), ledger, &query)?;

@@ -12,6 +12,7 @@ mod messages;
 mod million;
 mod queries;
 pub(crate) mod reopen;
+mod search;
 mod size;
 mod turns;
 
@@ -32,6 +33,7 @@ pub(crate) const ROWS: &[(&str, Row)] = &[
     ("cost", cost::measure),
     ("growth", growth::measure),
     ("import", import::measure),
+    ("search", search::measure),
     ("turns", turns::measure),
     ("reopen", reopen::measure),
     ("gateway", gateway::measure),

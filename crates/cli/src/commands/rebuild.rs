@@ -17,12 +17,16 @@ use crate::{clock, store, ui};
 pub const SCHEMA: &str = "siglum.rebuild/1";
 /// What the ledger's own tables are called.
 pub const SUMMARIES: &str = "summaries";
+/// What the search index is called.
+pub const SEARCH: &str = "search";
 /// What the answers about commits are called.
 pub const JUDGEMENTS: &str = "judgements";
 /// How many sessions are folded at a time.
 const FOLDED: usize = 64;
 
-/// Rebuild a projection, session summaries or commit verdicts
+/// Rebuild a projection, the search index, session summaries or commit verdicts
+///
+/// `search` empties the search index; the worker fills it again.
 ///
 /// `judgements` applies the current rules to the raw evidence of all commits and lists the verdicts that changed.
 #[derive(clap::Args)]
@@ -34,7 +38,7 @@ Examples:
   Deliver one session to a projection again
     siglum rebuild copies a1b2c3d4")]
 pub struct Args {
-    /// Name of a projection, `summaries` or `judgements`
+    /// Name of a projection, `search`, `summaries` or `judgements`
     #[arg(value_name = "NAME")]
     name: String,
     /// Only this session: its id, the last digits of it, or the agent's native id
@@ -76,12 +80,21 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return judge_again(cx, args);
     }
     let mut ledger = store::open(cx)?;
+    if args.name == SEARCH && args.session.is_some() {
+        let what = "the search index is rebuilt as a whole: leave out the session";
+        return Err(CommandError::usage(what));
+    }
     let session = match &args.session {
         Some(text) => Some(find::session(&mut ledger, text)?),
         None => None,
     };
     let sessions = match args.name.as_str() {
         SUMMARIES => summaries(cx, &mut ledger, session)?,
+        SEARCH => {
+            let sessions = ledger.index()?.restart_index()?;
+            store::start_worker(cx);
+            sessions
+        }
         name => projection(cx, &mut ledger, name, session)?,
     };
     if cx.ui.json {
@@ -95,6 +108,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let n = ui::plural(sessions, "session");
     cx.ui.status(match args.name.as_str() {
         SUMMARIES => format!("Rebuilt the summaries of {n}."),
+        SEARCH if store::is_server() => {
+            format!("Emptied the search index; the gateways add {n} again.")
+        }
+        SEARCH => format!("Emptied the search index; the worker adds {n} again."),
         name => format!("Emptied projection {name}; the worker delivers {n} again."),
     });
     Ok(())

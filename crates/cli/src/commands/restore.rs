@@ -169,6 +169,8 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
         }
     };
     let mut restored = cx.begin_ledger()?;
+    // The search index beside it is of the ledger that was here.
+    restored.index()?.restart_index()?;
     let spools = cx.all_spools(&mut restored)?;
     spools.iter().for_each(|spool| {
         spool.take_back(&[Aside::Refused]);

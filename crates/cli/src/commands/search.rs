@@ -1,13 +1,17 @@
-//! `siglum search`: sessions by words.
+//! `siglum search`: turns of sessions by what was said and done in them.
 
 use serde::Serialize;
-use siglum_domain::AgentName;
+use siglum_domain::search::SearchQuery;
+use siglum_domain::{AgentName, SessionId};
+use siglum_engine::commits::why;
 use siglum_engine::identity::repositories;
-use siglum_engine::views::search::{self, Findings, Query, SearchResult, Words};
-use siglum_ledger::{RepositoryRecord, SessionFilter, read};
+use siglum_engine::views::search::{self, Findings, IndexUse, Query, SearchResult};
+use siglum_engine::worker;
+use siglum_ledger::{LedgerError, RepositoryRecord, SessionFilter, read};
 
 use super::session::list::Session;
 use super::team;
+use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
@@ -18,34 +22,39 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.search/1";
 
-/// Search sessions by prompt, link, commit, id or path
+/// Search what was said and done in sessions
 ///
-/// A session matches if it contains every word, in any case and order, in its prompts, its links, the ids and
-/// subjects of its commits, its ids, or the path that it works in. Agent messages and tool output are not searched. A
-/// link such as issue=42, pr=7 or role=coder finds the sessions that it is attached to, and #42 those with the issue
-/// or the pull request of this number. There is no index: the search scans the newest sessions, as many as `--within`
-/// allows.
+/// Searches prompts, answers, tool calls and their results, paths, commits, links and names of sessions. A turn matches
+/// if it contains all terms, in any case and order. Identifiers are found whole and by their parts: `query` finds
+/// parse_query and parseQuery. Prompts and recent turns come first.
+///
+/// Terms: word, "a phrase", pre*, path:src/a.rs, agent:codex, repo:NAME, tool:Bash, since:7d, until:2026-01-31,
+/// issue:42, pr:7, #42, is:error. Times in a term are those of a turn; dates are days in UTC.
+///
+/// Of a tool result, the first 2 KiB and the end are searched, and of a call the first 4 KiB. The worker fills the search
+/// index; while there is none, the prompts, links, commits, names and paths of the newest sessions are searched, as many
+/// as `--within` allows.
 #[derive(clap::Args, Debug, Clone)]
 #[command(after_long_help = "\
 Examples:
-  Find sessions by the words of their prompts
+  Find turns in which these words stand
     siglum search cart rounding
 
-  Find the sessions of an issue in all repositories
-    siglum search issue=42 --all
+  Find failed shell commands of the last week in all repositories
+    siglum search is:error tool:bash since:7d --all
 
   Find what the team discussed in this repository
-    siglum search cart rounding --team")]
+    siglum search '\"cart rounding\"' --team")]
 pub struct Args {
-    /// Word to search for, or a part of one
-    #[arg(required = true, value_name = "WORD")]
+    /// Word, phrase or filter to search for
+    #[arg(required = true, value_name = "TERM")]
     pub words: Vec<String>,
     #[command(flatten)]
     pub period: Period,
     /// Limit to N sessions; 0 means all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
-    /// Scan only the newest N sessions; 0 means all
+    /// Without an index, scan only the newest N sessions; 0 means all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub within: usize,
     /// Only sessions of this agent
@@ -62,32 +71,51 @@ pub struct Args {
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct Json {
     found: Vec<FoundJson>,
-    /// How many sessions were looked through, newest first.
+    /// How many sessions were looked at.
     looked_at: usize,
-    /// Whether there are older ones that were not.
+    /// Whether there are others that were not.
     more: bool,
+    index: IndexJson,
+}
+
+/// How the search index was used.
+#[derive(Serialize, schemars::JsonSchema)]
+struct IndexJson {
+    /// `used`, or `missing`: then prompts, links, commits, names and paths of the newest sessions were searched.
+    state: String,
+    /// Sessions that it lacks in their newest state.
+    behind: u64,
 }
 
 /// A session that was found.
 #[derive(Serialize, schemars::JsonSchema)]
 struct FoundJson {
     session: Session,
+    /// The best first.
     hits: Vec<HitJson>,
+    /// The command of the agent that resumes the session.
+    resume: Option<String>,
 }
 
-/// A text in which a word stands.
+/// A text in which something stands that was searched for.
 #[derive(Serialize, schemars::JsonSchema)]
 struct HitJson {
-    /// `prompt`, `link`, `commit`, `name` or `directory`.
+    /// `prompt`, `answer`, `call`, `result`, `path`, `commit`, `link`, `name` or `directory`.
     place: String,
-    /// The part of it around the first word.
+    /// The part of it around the first place.
     text: String,
+    /// Where in `text` it stands: characters, each from and before which.
+    ranges: Vec<(usize, usize)>,
+    /// The number of the turn in the session.
+    turn: Option<u64>,
+    /// The command that shows the turn.
+    show: Option<String>,
     at: Option<String>,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if args.team {
-        let query = team::search::SearchQuery {
+        let query = team::search::TeamQuery {
             words: &args.words,
             place: &args.place,
             period: args.period,
@@ -97,42 +125,49 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         };
         return team::search::run(cx, &query);
     }
-    let (findings, repositories) = find(args, cx)?;
+    let found = find(args, cx)?;
     if cx.ui.json {
-        return cx
-            .ui
-            .json(SCHEMA, Json::from_findings(&findings, &repositories));
+        return cx.ui.json(SCHEMA, Json::from_answer(&found));
     }
+    let findings = &found.findings;
     if findings.found.is_empty() {
-        cx.ui.status(format!(
-            "No matches in {}.",
-            ui::plural(findings.looked_at as u64, "session")
-        ));
+        cx.ui.status(match findings.index.is_used {
+            true => "No matches.".to_owned(),
+            false => format!(
+                "No matches in {}.",
+                ui::plural(findings.looked_at as u64, "session")
+            ),
+        });
     } else {
         cx.ui.table(&table(&findings.found))?;
     }
-    if findings.more {
-        cx.ui.hint(
-            "There are more sessions; pass `--within 0` to search all of them, `--limit 0` to show all matches.",
-        );
-    }
+    note_index(cx, findings.index);
+    note_next(cx, &found);
     Ok(())
 }
 
 /// The JSON answer.
 #[cfg(feature = "gateway")]
 pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
-    let (findings, repositories) = find(args, cx)?;
-    Ok(Json::from_findings(&findings, &repositories))
+    Ok(Json::from_answer(&find(args, cx)?))
 }
 
-fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), CommandError> {
-    let words = Words::parse(args.words.iter().map(String::as_str))
-        .ok_or_else(|| CommandError::usage("no search terms given"))?;
+/// What was found, with what is shown beside it.
+struct Answer {
+    findings: Findings,
+    repositories: Vec<RepositoryRecord>,
+    /// The command that resumes each session.
+    resumes: Vec<Option<String>>,
+}
+
+fn find(args: &Args, cx: &Cx) -> Result<Answer, CommandError> {
+    let query = SearchQuery::parse(&args.words.join(" "), clock::now())
+        .map_err(|error| CommandError::usage(error.to_string()))?;
+    let place = args.place.narrowed(query.repository.as_deref())?;
     let (mut ledger, here) = store::settled(cx)?;
-    let repositories = args.place.listed(cx, &mut ledger, here)?;
+    let repositories = place.listed(cx, &mut ledger, here)?;
     let query = Query {
-        words,
+        query,
         sessions: SessionFilter {
             repositories,
             agent: args.agent.clone(),
@@ -146,32 +181,108 @@ fn find(args: &Args, cx: &Cx) -> Result<(Findings, Vec<RepositoryRecord>), Comma
             0 => usize::MAX,
             limit => limit,
         },
+        after: None,
     };
     let world = cx.world()?;
+    worker::catch_up(&world, &mut ledger);
     let findings = search::search(&world, &mut ledger, &query)?;
-    let repositories = read(&mut ledger, repositories::known)?;
-    Ok((findings, repositories))
+    if findings.index.waiting > 0 || !findings.index.is_used {
+        store::start_worker(cx);
+    }
+    let (repositories, resumes) = read(&mut ledger, |tx| {
+        let sessions = findings.found.iter();
+        let resumes = sessions.map(|found| {
+            let card = why::card(tx, found.session.listing.record.id)?;
+            Ok(card.and_then(|card| card.resume))
+        });
+        let resumes = resumes.collect::<Result<Vec<_>, LedgerError>>()?;
+        Ok((repositories::known(tx)?, resumes))
+    })?;
+    Ok(Answer {
+        findings,
+        repositories,
+        resumes,
+    })
+}
+
+/// Says what the index lacks.
+fn note_index(cx: &Cx, index: IndexUse) {
+    let behind = ui::plural(index.waiting, "session");
+    if !index.is_used {
+        cx.ui.warning(format!(
+            "the search index is not built yet ({behind} to go); only prompts, links, commits, names and paths of the newest sessions were searched"
+        ));
+    } else if index.waiting > 0 {
+        cx.ui.warning(format!(
+            "the search index lacks the newest state of {behind}; the worker adds them"
+        ));
+    }
+}
+
+/// Says how to go on from the best match.
+fn note_next(cx: &Cx, answer: &Answer) {
+    let findings = &answer.findings;
+    if findings.more {
+        cx.ui.hint(match findings.index.is_used {
+            true => "There are more matches; narrow the search, or pass `--limit 0` to show all of them.",
+            false => "There are more sessions; pass `--within 0` to search all of them, `--limit 0` to show all matches.",
+        });
+    }
+    let Some(best) = findings.found.first() else {
+        return;
+    };
+    let session = best.session.listing.record.id;
+    let turn = best.hits.iter().find_map(|hit| hit.turn);
+    let mut hint = format!("Run `{}` to read it", show_command(session, turn));
+    if let Some(Some(resume)) = answer.resumes.first() {
+        hint += &format!(", `{}` to go on there", ui::one_line(resume, 300));
+    }
+    cx.ui.hint(hint + ".");
+}
+
+/// The command that shows a turn, or a session.
+fn show_command(session: SessionId, turn: Option<u64>) -> String {
+    let show = format!("siglum show {}", session.short());
+    turn.map_or_else(|| show.clone(), |turn| format!("{show} --turn {turn}"))
 }
 
 impl Json {
-    fn from_findings(findings: &Findings, repositories: &[RepositoryRecord]) -> Self {
-        let found = findings.found.iter().map(|found| FoundJson {
-            session: Session::from_listed(&found.session, repositories),
-            hits: found.hits.iter().map(HitJson::from_hit).collect(),
+    fn from_answer(answer: &Answer) -> Self {
+        let findings = &answer.findings;
+        let found = findings.found.iter().zip(&answer.resumes);
+        let found = found.map(|(found, resume)| FoundJson {
+            session: Session::from_listed(&found.session, &answer.repositories),
+            hits: found
+                .hits
+                .iter()
+                .map(|hit| HitJson::from_hit(found.session.listing.record.id, hit))
+                .collect(),
+            resume: resume.clone(),
         });
+        let state = match findings.index.is_used {
+            true => "used",
+            false => "missing",
+        };
         Self {
             found: found.collect(),
             looked_at: findings.looked_at,
             more: findings.more,
+            index: IndexJson {
+                state: state.to_owned(),
+                behind: findings.index.waiting,
+            },
         }
     }
 }
 
 impl HitJson {
-    fn from_hit(hit: &search::Hit) -> Self {
+    fn from_hit(session: SessionId, hit: &search::Hit) -> Self {
         Self {
             place: hit.place.word().to_owned(),
-            text: hit.text.clone(),
+            text: hit.excerpt.text.clone(),
+            ranges: hit.excerpt.ranges.clone(),
+            turn: hit.turn,
+            show: hit.turn.map(|turn| show_command(session, Some(turn))),
             at: hit.at.map(|at| at.to_string()),
         }
     }
@@ -179,7 +290,7 @@ impl HitJson {
 
 /// A row for each text, the session named in the first of its rows.
 fn table(found: &[SearchResult]) -> Table {
-    let mut table = Table::new(vec!["SESSION", "AGENT", "LAST", "WHERE", "TEXT"]);
+    let mut table = Table::new(vec!["SESSION", "AGENT", "LAST", "TURN", "WHERE", "TEXT"]);
     for SearchResult { session, hits } in found {
         let record = &session.listing.record;
         let mut head = Some(vec![
@@ -190,8 +301,11 @@ fn table(found: &[SearchResult]) -> Table {
         for hit in hits {
             let blank = || vec![Cell::plain(""), Cell::plain(""), Cell::plain("")];
             let mut row = head.take().unwrap_or_else(blank);
+            row.push(Cell::number(
+                hit.turn.map(|turn| turn.to_string()).unwrap_or_default(),
+            ));
             row.push(Cell::plain(hit.place.word()));
-            row.push(Cell::plain(&hit.text));
+            row.push(Cell::marked(&hit.excerpt.text, &hit.excerpt.ranges));
             table.row(row);
         }
     }

@@ -9,6 +9,8 @@ use super::{Style, Ui, one_line, visible};
 pub struct Cell {
     text: String,
     style: Option<Style>,
+    /// Parts of the text that have a style of their own, in characters.
+    marks: Vec<(usize, usize)>,
     right: bool,
 }
 
@@ -17,8 +19,20 @@ impl Cell {
         Self {
             text: visible(text.as_ref()).into_owned(),
             style: None,
+            marks: Vec::new(),
             right: false,
         }
+    }
+
+    /// A text in which some places stand out: characters, each from and before which. Where something of the text has to
+    /// be shown as what it is, nobody knows where they are.
+    pub fn marked(text: &str, marks: &[(usize, usize)]) -> Self {
+        let cell = Self::plain(text);
+        let marks = match cell.text == text {
+            true => marks.to_vec(),
+            false => Vec::new(),
+        };
+        Self { marks, ..cell }
     }
 
     pub fn styled(style: Style, text: impl AsRef<str>) -> Self {
@@ -124,9 +138,10 @@ fn line(ui: &Ui, row: &[Cell], widths: &[usize], last: usize) -> String {
         } else {
             widths[at].saturating_sub(text.width())
         });
-        let painted = cell
-            .style
-            .map_or_else(|| text.clone(), |style| ui.paint(style, &text));
+        let painted = match cell.style {
+            Some(style) => ui.paint(style, &text),
+            None => painted_marks(ui, &text, &cell.marks),
+        };
         line += &if cell.right {
             padding + &painted
         } else {
@@ -137,4 +152,20 @@ fn line(ui: &Ui, row: &[Cell], widths: &[usize], last: usize) -> String {
         }
     }
     line.trim_end().to_owned()
+}
+
+/// A text with the places that stand out.
+fn painted_marks(ui: &Ui, text: &str, marks: &[(usize, usize)]) -> String {
+    let signs: Vec<char> = text.chars().collect();
+    let part = |from: usize, past: usize| -> String {
+        let past = past.min(signs.len());
+        signs[from.min(past)..past].iter().collect()
+    };
+    let (mut painted, mut at) = (String::new(), 0);
+    for (from, past) in marks {
+        painted += &part(at, *from);
+        painted += &ui.paint(Style::Heading, part(*from, *past));
+        at = (*past).max(at);
+    }
+    painted + &part(at, signs.len())
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use siglum_domain::LedgerId;
-use siglum_ledger::{Durability, Ledger, LedgerError, Transaction};
+use siglum_ledger::{Durability, Ledger, LedgerError, SearchIndex, Transaction};
 
 use super::Fault;
 use crate::tests::open;
@@ -86,9 +86,10 @@ pub(super) struct State {
     pub(super) calls: u64,
 }
 
-struct BrokenLedger {
-    good: Box<dyn Ledger + Send>,
-    state: State,
+/// A ledger with one fault.
+pub(super) struct BrokenLedger {
+    pub(super) good: Box<dyn Ledger + Send>,
+    pub(super) state: State,
 }
 
 /// The verbs of a store with one fault.
@@ -172,6 +173,10 @@ impl Ledger for BrokenLedger {
 
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {
         self.good.check()
+    }
+
+    fn index(&mut self) -> Result<&mut dyn SearchIndex, LedgerError> {
+        Ok(self)
     }
 }
 

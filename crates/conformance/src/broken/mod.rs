@@ -21,6 +21,7 @@ mod replicas;
 mod requests;
 mod retention;
 mod runs;
+mod search;
 mod sessions;
 mod telemetry;
 mod tests;

@@ -2,8 +2,8 @@
 
 use super::{
     Broken, Fault, Kind, access, audit, commits, contexts, forgetting, heartbeats, integrity, log,
-    own, pipelines, projections, queue, replicas, requests, retention, runs, sessions, telemetry,
-    turns, usage,
+    own, pipelines, projections, queue, replicas, requests, retention, runs, search, sessions,
+    telemetry, turns, usage,
 };
 use crate::{Check, Shelf, checks, run};
 
@@ -68,6 +68,11 @@ fn broken_queues_are_caught() {
 fn broken_replicas_are_caught() {
     let own = replicas::FAULTS.iter().copied();
     all_caught(own.chain(faults(replicas::REPLICAS, replicas::LIMITED)));
+}
+
+#[test]
+fn a_broken_index_is_caught() {
+    all_caught(search::FAULTS.iter().copied());
 }
 
 #[test]

@@ -75,6 +75,22 @@ const ALLOWED: &[(&[&str], &str)] = &[
         "forget replaces a text wherever it is",
     ),
     (
+        &["SELECT DISTINCT", "\" = $2 AND", "IS NOT NULL"],
+        "forget takes whatever has a text out of the index",
+    ),
+    (
+        &["INSERT INTO unindexed", "FROM sessions"],
+        "an index that begins anew is made of all sessions",
+    ),
+    (
+        &["FROM sessions WHERE forgotten_at IS NOT NULL"],
+        "an index that begins anew notes what was erased before",
+    ),
+    (
+        &["DELETE FROM search_parts WHERE tenant = $1"],
+        "an index that begins anew is emptied",
+    ),
+    (
         &["UPDATE edits SET lines"],
         "forget takes an object out of all edits",
     ),

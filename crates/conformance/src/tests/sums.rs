@@ -119,7 +119,11 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there_and_its_sums_stay() {
     let behind = filled(&dir);
     behind
         .execute_batch(
-            "DELETE FROM links; UPDATE turns SET opened_at = opened_at + 1; DROP TABLE tallies; DROP TRIGGER repository_moved; DROP TRIGGER repository_identified;
+            "DROP TRIGGER text_folded; DROP TRIGGER text_forgotten; DROP TRIGGER text_dropped; DROP TRIGGER text_named;
+             DROP TRIGGER text_renamed; DROP TRIGGER text_renamed_elsewhere; DROP TRIGGER text_placed;
+             DROP TRIGGER text_stated; DROP TRIGGER text_restated; DROP TRIGGER text_unstated;
+             DROP TRIGGER text_committed; DROP TRIGGER text_recommitted; DROP TABLE unindexed;
+             DELETE FROM links; UPDATE turns SET opened_at = opened_at + 1; DROP TABLE tallies; DROP TRIGGER repository_moved; DROP TRIGGER repository_identified;
              DROP TABLE usage_quarters; DROP INDEX statements_of_links;
              ALTER TABLE repositories RENAME COLUMN roots TO roots_before;
              ALTER TABLE repositories RENAME COLUMN remote TO remote_before;

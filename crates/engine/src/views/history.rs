@@ -217,20 +217,27 @@ fn turns(
     views.into_iter().enumerate().map(turn).collect()
 }
 
-/// Puts a commit into the turn whose tool call moved HEAD to it, else into the one that was the last
-/// at that moment, else into the first.
-fn place(turns: &mut Vec<Turn>, record: &CommitRecord) {
+/// The turn whose tool call moved HEAD to a commit, else the one that was the last at that moment, else the first.
+pub(crate) fn turn_of_commit(views: &[&TurnView], record: &CommitRecord) -> Option<usize> {
     let at = made_at(record);
-    let moved = turns.iter().position(|t| {
-        let heads = t.view.tools.iter().map(|call| &call.heads);
+    let moved = views.iter().position(|view| {
+        let heads = view.tools.iter().map(|call| &call.heads);
         heads.flat_map(|h| &h.1).any(|head| *head == record.commit)
     });
     let then = || {
-        turns
+        views
             .iter()
-            .rposition(|t| t.view.opened.is_some_and(|o| o <= at))
+            .rposition(|view| view.opened.is_some_and(|o| o <= at))
     };
-    let found = moved.or_else(then).unwrap_or(0);
+    let first = (!views.is_empty()).then_some(0);
+    moved.or_else(then).or(first)
+}
+
+/// Puts a commit into its turn.
+fn place(turns: &mut Vec<Turn>, record: &CommitRecord) {
+    let at = made_at(record);
+    let views: Vec<&TurnView> = turns.iter().map(|turn| &turn.view).collect();
+    let found = turn_of_commit(&views, record).unwrap_or(0);
     if turns.is_empty() {
         turns.push(Turn {
             number: 0,

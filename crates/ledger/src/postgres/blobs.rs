@@ -237,7 +237,7 @@ fn written<T>(
     mut work: impl FnMut(&mut Tx<'_>) -> Result<T>,
 ) -> Result<T> {
     let mut result = None;
-    ledger.write_within(Durability::Disk, &mut |tx| {
+    ledger.run_again(Durability::Disk, &mut |tx| {
         result = Some(work(tx)?);
         Ok(())
     })?;

@@ -165,6 +165,7 @@ impl Commits for Tx<'_> {
             ];
             tx.run(sql, &of).map(drop)
         })?;
+        self.index_commit_later(r.repository, &r.commit)?;
         self.commit_changed(r.repository, &r.commit)
     }
 
@@ -258,6 +259,7 @@ impl Commits for Tx<'_> {
             let of: [Value<'_>; 3] = [&Col(repository), &facts.commit.as_str(), &facts_json(facts)];
             tx.run(sql, &of).map(drop)
         })?;
+        self.index_commit_later(repository, &facts.commit)?;
         self.commit_changed(repository, &facts.commit)
     }
 
@@ -277,6 +279,8 @@ impl Commits for Tx<'_> {
         let sql = "UPDATE commits SET session = $4, committer = $5, verdict = $6, judgement = $7 \
              WHERE tenant = $1 AND repository = $2 AND \"commit\" = $3";
         let (kind, session) = committer(judgement);
+        // Of the session before, and of the one now.
+        self.index_commit_later(repository, commit)?;
         self.change_committer(repository, commit, |tx| {
             let of: [Value<'_>; 6] = [
                 &Col(repository),
@@ -288,6 +292,7 @@ impl Commits for Tx<'_> {
             ];
             tx.run(sql, &of).map(drop)
         })?;
+        self.index_commit_later(repository, commit)?;
         self.commit_changed(repository, commit)
     }
 

@@ -85,6 +85,7 @@ impl Forgetting for Tx<'_> {
         // First the session: whoever is about to append to it is waited for, and whoever comes later knows.
         let sql = "UPDATE sessions SET forgotten_at = $3, forgotten_whole = true, folded = 0 WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session), &Col(at)])?;
+        self.unindex(session)?;
         let statements = [
             "UPDATE observations SET payload = NULL, salt = '' WHERE tenant = $1 AND session = $2",
             FREE_BLOBS,
@@ -113,6 +114,7 @@ impl Forgetting for Tx<'_> {
     fn forget_parts(&mut self, session: SessionId, at: Timestamp) -> Result<()> {
         let sql = "UPDATE sessions SET forgotten_at = greatest(forgotten_at, $3), folded = 0 WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session), &Col(at)])?;
+        self.unindex(session)?;
         self.run_all(
             &[
                 "DELETE FROM summaries WHERE tenant = $1 AND session = $2",
@@ -212,6 +214,7 @@ impl Forgetting for Tx<'_> {
 
     fn replace_text(&mut self, at: TextColumn, old: &str, new: Option<&str>) -> Result<()> {
         let TextColumn { table, column } = at;
+        self.unindex_holders(at, old)?;
         let sql = match new {
             Some(_) => format!(
                 "UPDATE {table} SET \"{column}\" = $3 WHERE tenant = $1 AND \"{column}\" = $2"

@@ -39,6 +39,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0024_lookups.sql"),
     include_str!("../../migrations/postgres/0025_large_stores.sql"),
     include_str!("../../migrations/postgres/0026_blobs.sql"),
+    include_str!("../../migrations/postgres/0027_search.sql"),
 ];
 
 /// The schema that this program writes.
@@ -62,7 +63,7 @@ const WAIT: Duration = Duration::from_secs(120);
 const TRIES: u32 = 20;
 
 /// The tables from which something is erased.
-const ERASED: [&str; 10] = [
+const ERASED: [&str; 11] = [
     "observations",
     "segments",
     "edits",
@@ -73,6 +74,14 @@ const ERASED: [&str; 10] = [
     "parked",
     "pipeline_events",
     "run_events",
+    "search_parts",
+];
+
+/// Makes the index of words anew: a vacuum leaves each word in it that was ever there. What is left of one that was
+/// interrupted goes first.
+const WORDS_ANEW: [&str; 2] = [
+    "DROP INDEX CONCURRENTLY IF EXISTS search_parts_by_word_ccnew",
+    "REINDEX INDEX CONCURRENTLY search_parts_by_word",
 ];
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -219,8 +228,10 @@ pub(super) fn own(link: &mut Link, tenant: &Tenant) -> Result<Option<Own>> {
 pub(super) fn scrub(link: &mut Link, statement: Duration) -> Result<()> {
     let set = |limit: u128| format!("SET statement_timeout = {limit}");
     link.client.batch_execute(&set(0)).map_err(refused)?;
-    for table in ERASED {
-        match link.client.batch_execute(&format!("VACUUM {table}")) {
+    let vacuums = ERASED.iter().map(|table| format!("VACUUM {table}"));
+    let of_words = WORDS_ANEW.iter().map(|sql| (*sql).to_owned());
+    for sql in vacuums.chain(of_words) {
+        match link.client.batch_execute(&sql) {
             Err(error) if !is_not_for_us(&error) => return Err(refused(error)),
             _ => {}
         }

@@ -2,8 +2,8 @@
 //!
 //! One ledger is one connection; a connection may serve the ledgers of several tenants, one after the other. It is made
 //! anew before a transaction where it was lost, and never in the middle of one. Nothing but the sums of rows, the
-//! tallies of tables and the right to feed a projection relies on what PostgreSQL alone has (triggers, advisory locks,
-//! notifications), so that distributed databases that speak its protocol can hold a ledger, too, when these are made in
+//! tallies of tables, the right to feed a projection and the index of texts relies on what PostgreSQL alone has (triggers,
+//! advisory locks, text search, notifications), so that distributed databases that speak its protocol can hold a ledger, too, when these are made in
 //! another way; where there are notifications, they are a hint.
 
 mod access;
@@ -35,6 +35,7 @@ mod requests;
 mod retention;
 mod runs;
 mod scope;
+mod search;
 mod session_repositories;
 mod sessions;
 mod settings;

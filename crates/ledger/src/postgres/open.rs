@@ -12,7 +12,7 @@ use super::settings::PostgresSettings;
 use super::tx::{Access, Tx};
 use super::{blobs, check};
 use crate::sqlite::Open;
-use crate::{BlobWork, Durability, Ledger, LedgerError, Transaction};
+use crate::{BlobWork, Durability, Ledger, LedgerError, SearchIndex, Transaction};
 
 /// The ledger of one tenant in PostgreSQL, through one connection.
 pub struct PostgresLedger {
@@ -136,8 +136,8 @@ impl PostgresLedger {
         self.settings.blobs.clone()
     }
 
-    /// Writes in one transaction, which runs again where it met another one.
-    pub(super) fn write_within(
+    /// Runs verbs of this store in a transaction that writes, again where it meets others.
+    pub(super) fn run_again(
         &mut self,
         durability: Durability,
         work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), LedgerError>,
@@ -152,7 +152,7 @@ impl PostgresLedger {
         Err(LedgerError::Busy)
     }
 
-    /// Reads in one transaction.
+    /// Runs verbs of this store in a transaction that reads.
     pub(super) fn run_once(
         &mut self,
         work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), LedgerError>,
@@ -201,7 +201,7 @@ impl Ledger for PostgresLedger {
         durability: Durability,
         work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
-        self.write_within(durability, &mut |tx| work(tx))
+        self.run_again(durability, &mut |tx| work(tx))
     }
 
     /// Nothing: the server keeps its own files in order.
@@ -250,5 +250,9 @@ impl Ledger for PostgresLedger {
         })?;
         wrong.extend(blobs::problems(self)?);
         Ok(wrong)
+    }
+
+    fn index(&mut self) -> Result<&mut dyn SearchIndex, LedgerError> {
+        Ok(self)
     }
 }

@@ -112,5 +112,7 @@ pub(super) const STRIPPED: &[&str] = &[
     "DELETE FROM session_repositories WHERE tenant = $1 AND session = $2",
     "DELETE FROM traced_sessions WHERE tenant = $1 AND session = $2",
     "DELETE FROM unassigned WHERE tenant = $1 AND session = $2",
+    "DELETE FROM search_parts WHERE tenant = $1 AND session = $2",
+    "DELETE FROM unindexed WHERE tenant = $1 AND session = $2",
     "DELETE FROM sessions WHERE tenant = $1 AND id = $2",
 ];

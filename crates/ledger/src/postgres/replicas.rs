@@ -475,6 +475,8 @@ impl Replicas for Tx<'_> {
         let added = self.run(sql, &values)? > 0;
         if added {
             self.fold_link(&s.statement)?;
+            of.session
+                .map_or(Ok(()), |session| self.index_later(session))?;
         }
         Ok(added)
     }
@@ -486,6 +488,9 @@ impl Replicas for Tx<'_> {
         self.run(sql, &[&Col(ledger), &int(sequence)])?;
         for record in found.iter().filter(|r| r.sequence == sequence) {
             self.fold_link(&record.statement)?;
+            let of = Subjects::from_statement(&record.statement)?;
+            of.session
+                .map_or(Ok(()), |session| self.index_later(session))?;
         }
         Ok(())
     }

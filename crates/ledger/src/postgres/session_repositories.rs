@@ -23,7 +23,10 @@ impl Tx<'_> {
         }
         match added {
             0 => Ok(()),
-            _ => self.state_again(session),
+            _ => {
+                self.index_later(session)?;
+                self.state_again(session)
+            }
         }
     }
 

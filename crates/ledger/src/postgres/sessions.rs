@@ -391,7 +391,8 @@ impl Sessions for Tx<'_> {
         self.store_summary(session, m)?;
         let sql = "UPDATE sessions SET folded = $3 WHERE tenant = $1 AND id = $2";
         self.run(sql, &[&Col(session), &int(folded)])?;
-        self.refold_around(session)
+        self.refold_around(session)?;
+        self.index_later(session)
     }
 
     fn refold(&mut self, session: Option<SessionId>) -> Result<()> {

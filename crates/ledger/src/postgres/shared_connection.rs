@@ -127,12 +127,18 @@ impl PostgresConnection {
         self.tenants("SELECT DISTINCT tenant FROM projections")
     }
 
-    /// The tenants that have telemetry that was taken and not joined.
+    /// The tenants that have telemetry that was taken and not joined, or sessions that the search index lacks.
     ///
     /// # Errors
     /// Those of the server.
     pub fn hearing(&mut self) -> Result<Vec<Tenant>, LedgerError> {
-        self.tenants("SELECT DISTINCT tenant FROM telemetry_inbox")
+        // From one tenant to the next: after an upgrade, all sessions wait.
+        self.tenants(
+            "WITH RECURSIVE waiting AS (SELECT min(tenant) AS tenant FROM unindexed \
+             UNION ALL SELECT (SELECT min(u.tenant) FROM unindexed u WHERE u.tenant > w.tenant) FROM waiting w \
+             WHERE w.tenant IS NOT NULL) \
+             SELECT DISTINCT tenant FROM telemetry_inbox UNION SELECT tenant FROM waiting WHERE tenant IS NOT NULL",
+        )
     }
 
     /// Takes the sole right to something of a tenant; `false` where another connection has it. It lasts as long as this

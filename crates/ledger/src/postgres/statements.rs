@@ -66,6 +66,9 @@ impl Tx<'_> {
                 &of.commit.map(Oid::as_str),
             ],
         )?;
+        if let Some(session) = of.session {
+            self.index_later(session)?;
+        }
         self.fold_link(statement)?;
         if let Statement::LinkAttached { session, link } = statement {
             self.note_pipeline(*session, link, at)?;

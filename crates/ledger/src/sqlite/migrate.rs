@@ -37,6 +37,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0024_lookups.sql"),
     include_str!("../../migrations/sqlite/0025_large_stores.sql"),
     include_str!("../../migrations/sqlite/0026_blobs.sql"),
+    include_str!("../../migrations/sqlite/0027_search.sql"),
 ];
 
 /// The first schema with sums of usage.

@@ -28,6 +28,7 @@ mod requests;
 mod retention;
 mod runs;
 mod scope;
+mod search;
 mod session_repositories;
 mod sessions;
 mod sums;

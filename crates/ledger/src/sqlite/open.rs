@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior};
 use siglum_domain::LedgerId;
 
 use super::{migrate, sums};
-use crate::{Durability, Ledger, LedgerError, Transaction};
+use crate::{Durability, Ledger, LedgerError, SearchIndex, Transaction};
 
 /// Above this size the store's own log is brought into its file. The first to open the file reads
 /// all of the log, so a short one keeps hooks quick.
@@ -149,6 +149,10 @@ impl SqliteLedger {
         &self.path
     }
 
+    pub(super) const fn wait(&self) -> Duration {
+        self.wait
+    }
+
     /// Copies the log into the file, and cuts it off where nobody is in the way. Where others read
     /// or write, the next one to come by does.
     fn bring_in(&self) -> Result<(), LedgerError> {
@@ -222,7 +226,7 @@ fn prepare(db: &Connection, wait: Duration) -> Result<(), LedgerError> {
 
 /// Does what SQLite does not wait for by itself: while others are in the way it is tried again, for as long as they are
 /// waited for.
-fn patiently(
+pub(super) fn patiently(
     wait: Duration,
     mut work: impl FnMut() -> Result<(), LedgerError>,
 ) -> Result<(), LedgerError> {
@@ -320,12 +324,17 @@ impl Ledger for SqliteLedger {
     }
 
     fn scrub(&mut self) -> Result<(), LedgerError> {
+        self.scrub_index()?;
         // The worker's transactions are short. One that stands still never ends its own.
         patiently(self.wait, || self.cut_off())
     }
 
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {
         integrity_check(&self.db)
+    }
+
+    fn index(&mut self) -> Result<&mut dyn SearchIndex, LedgerError> {
+        Ok(self)
     }
 }
 

@@ -42,6 +42,7 @@ pub const SMALL: &[&str] = &[
     "tenants",
     "tick_totals",
     "unassigned",
+    "unindexed",
     "worktrees",
 ];
 

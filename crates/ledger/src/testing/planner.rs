@@ -122,6 +122,7 @@ fn value(table: &str, column: &str, ty: &str) -> String {
         "uuid" => format!("md5(({number})::text)::uuid"),
         "bytea" => "decode(md5(n::text), 'hex')".to_owned(),
         "boolean" => "false".to_owned(),
+        "tsvector" => "array_to_tsvector(ARRAY['word' || n])".to_owned(),
         _ => number,
     }
 }

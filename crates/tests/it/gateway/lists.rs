@@ -255,12 +255,12 @@ fn sessions_are_found_by_words_and_who_reads_their_prompts_is_written_down() {
         assert!(none.is_empty(), "{none:?}");
 
         assert_eq!(sessions("q=do"), [pear.clone(), apple.clone()]);
-        assert_eq!(sessions("q=DO%20appl"), std::slice::from_ref(apple));
+        assert_eq!(sessions("q=DO%20appl*"), std::slice::from_ref(apple));
         assert_eq!(sessions("q=do&agent=codex"), NONE);
         assert_eq!(sessions("q=do&repository=nowhere"), NONE);
         assert_eq!(sessions("q=do&until=2020-01-01T00:00:00Z"), NONE);
-        // What an agent said is not looked at.
-        assert_eq!(sessions("q=did"), NONE);
+        // What an agent said is looked at, too.
+        assert_eq!(sessions("q=did").len(), 2);
         let page = launcher.get("/v1/search?q=do%20pear").is(200);
         let hit = json!({ "place": "prompt", "text": "do pear" });
         let hits = page["items"][0]["hits"].as_array().unwrap();
@@ -276,6 +276,8 @@ fn sessions_are_found_by_words_and_who_reads_their_prompts_is_written_down() {
             ("q=", "q"),
             ("q=%20do", "q"),
             ("q=%01", "q"),
+            ("q=%22do", "q"),
+            ("q=is:open", "q"),
             ("q=do&limit=101", "limit"),
             ("q=do&cursor=x", "cursor"),
         ] {

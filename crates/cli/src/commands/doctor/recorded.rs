@@ -16,6 +16,8 @@ use crate::{store, ui};
 
 /// How many things of a kind are shown.
 const SHOWN: usize = 5;
+/// So many sessions wait for the search index while nothing is wrong.
+const LAG: u64 = 64;
 /// Reasons that are a fault of this program.
 const FAULTS: [&str; 1] = ["panicked"];
 
@@ -41,6 +43,7 @@ fn all_checks(
     checks.extend(intents(&waiting));
     checks.extend(unfinished(&waiting));
     checks.extend(damaged(&doctor::damaged(ledger)?));
+    checks.push(search_index(ledger));
     let look = verify::spot_check(world, ledger)?;
     checks.push(stored(&look));
     // Otherwise there is too much of it to be gone through here.
@@ -74,6 +77,43 @@ fn declined(groups: &[Declined], since: Timestamp) -> Vec<Check> {
         check.details([ui::one_line(&group.example, 300)])
     };
     groups.iter().map(check).collect()
+}
+
+/// The search index: whether it can be asked, and what it lacks.
+fn search_index(ledger: &mut dyn Ledger) -> Check {
+    let looked = ledger.index().and_then(|index| {
+        let wrong = index.check_index()?;
+        Ok((wrong, index.index_standing()))
+    });
+    let (wrong, standing) = match looked {
+        Ok((wrong, Ok(standing))) => (wrong, standing),
+        Ok((wrong, Err(error))) => return damaged_index(wrong, &error.to_string()),
+        Err(error) => return damaged_index(Vec::new(), &error.to_string()),
+    };
+    if !wrong.is_empty() {
+        return damaged_index(wrong, "it does not hold together");
+    }
+    let waiting = ui::plural(standing.waiting, "session");
+    match (standing.is_ready, standing.waiting) {
+        (true, 0) => Check::ok("search", "the search index has all sessions"),
+        (true, n) if n <= LAG => {
+            Check::ok("search", format!("the search index is {waiting} behind"))
+        }
+        (false, n) if n <= LAG => Check::ok("search", "the search index is not built yet"),
+        _ => Check::note("search", format!("the search index is {waiting} behind")).remedy(
+            match store::is_server() {
+                true => "A gateway fills it: check that one runs.",
+                false => "The worker fills it; run `siglum status` to start the worker.",
+            },
+        ),
+    }
+}
+
+fn damaged_index(wrong: Vec<String>, why: &str) -> Check {
+    let text = format!("the search index is damaged: {}", ui::one_line(why, 200));
+    Check::problem("search", text)
+        .details(wrong.into_iter().take(SHOWN))
+        .remedy("Run `siglum rebuild search`; nothing but the index is made again.")
 }
 
 /// The chain of the audit.

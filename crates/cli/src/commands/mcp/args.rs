@@ -27,7 +27,9 @@ fn head() -> String {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
-    /// Words, separated by blanks. All of them must stand in a session, in any case and order.
+    /// Terms, separated by blanks: words, `"a phrase"`, `pre*`, `path:src/a.rs`, `agent:codex`, `tool:Bash`, `since:7d`,
+    /// `until:2026-01-31`, `issue:42`, `pr:7`, `is:error`. All of them must be in one turn of a session, in any case and
+    /// order.
     pub words: String,
     /// At most this many sessions, 1 to 100.
     #[serde(default = "twenty")]

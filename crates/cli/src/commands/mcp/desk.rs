@@ -75,8 +75,9 @@ impl Desk for Tools {
             ),
             tool::<args::Search>(
                 ("search", "Find sessions"),
-                "Finds earlier sessions of all agents by the words of their prompts, their links (`issue=42`), their \
-                 commits and the paths that they worked in. Newest first. Does not search the responses of agents.",
+                "Finds turns of earlier sessions of all agents by what was said and done in them: prompts, answers, tool \
+                 calls and results, paths, commits, links (`issue:42`). Prompts and recent turns come first. `show` with \
+                 the number of the turn has all of it.",
             ),
             tool::<args::Show>(
                 ("show", "Show a session"),

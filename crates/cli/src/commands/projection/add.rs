@@ -6,7 +6,7 @@ use serde::Serialize;
 use siglum_engine::share::project;
 use siglum_ledger::{Projection, read};
 
-use crate::commands::rebuild::SUMMARIES;
+use crate::commands::rebuild::{SEARCH, SUMMARIES};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown};
@@ -57,10 +57,8 @@ pub fn name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > NAME_MOST || !text.bytes().all(is_good) {
         return Err(format!("must be 1 to {NAME_MOST} of a-z, 0-9 and -"));
     }
-    if text == SUMMARIES {
-        return Err(format!(
-            "`{SUMMARIES}` is reserved for the ledger's own tables"
-        ));
+    if [SUMMARIES, SEARCH].contains(&text) {
+        return Err(format!("`{text}` is reserved for the ledger's own tables"));
     }
     Ok(text.to_owned())
 }

@@ -129,13 +129,16 @@ pub(super) struct SearchResult {
     pub(super) hits: Vec<Hit>,
 }
 
-/// A text in which a word stands.
+/// A text in which something stands that was searched for.
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
 pub(super) struct Hit {
-    /// `prompt`, `link`, `commit`, `name` or `directory`.
+    /// `prompt`, `answer`, `call`, `result`, `path`, `commit`, `link`, `name` or `directory`.
     pub(super) place: String,
-    /// The part of it around the first word.
+    /// The part of it around the first place.
     pub(super) text: String,
+    /// The number of the turn in the session.
+    #[serde(default)]
+    pub(super) turn: Option<u64>,
     #[schemars(with = "Option<String>")]
     pub(super) at: Option<Timestamp>,
 }

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 use siglum_domain::AgentName;
+use siglum_domain::search::SearchQuery;
 
 use super::documents::SearchResult;
 use super::{print_source, reader};
+use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
@@ -24,7 +26,7 @@ const WITHIN: usize = 500;
 const PAGES: usize = 100;
 
 /// What is looked for, and where.
-pub struct SearchQuery<'a> {
+pub struct TeamQuery<'a> {
     pub words: &'a [String],
     pub place: &'a Where,
     pub period: Period,
@@ -38,18 +40,17 @@ pub struct SearchQuery<'a> {
 /// The JSON form of the answer.
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct Json {
-    /// The sessions, those that were created last first.
+    /// The sessions, the best first.
     found: Vec<SearchResult>,
     /// Whether there are sessions that were not looked through.
     more: bool,
     source: SourceJson,
 }
 
-pub fn run(cx: &Cx, query: &SearchQuery<'_>) -> Result<(), CommandError> {
+pub fn run(cx: &Cx, query: &TeamQuery<'_>) -> Result<(), CommandError> {
     let words = query.words.join(" ");
-    if words.trim().is_empty() {
-        return Err(CommandError::usage("no search terms given"));
-    }
+    SearchQuery::parse(&words, clock::now())
+        .map_err(|error| CommandError::usage(error.to_string()))?;
     let (reader, mut parameters) = reader(cx, query.place, query.period)?;
     parameters.push(("q", words.trim().to_owned()));
     parameters.extend(query.agent.map(|agent| ("agent", agent.to_string())));
@@ -90,7 +91,7 @@ pub fn run(cx: &Cx, query: &SearchQuery<'_>) -> Result<(), CommandError> {
 
 /// A row for each text, the session named in the first of its rows.
 fn table(found: &[SearchResult]) -> Table {
-    let mut table = Table::new(vec!["SESSION", "AGENT", "LAST", "WHERE", "TEXT"]);
+    let mut table = Table::new(vec!["SESSION", "AGENT", "LAST", "TURN", "WHERE", "TEXT"]);
     for SearchResult { session, hits } in found {
         let mut head = Some(vec![
             Cell::styled(Style::Id, session.id.short()),
@@ -100,6 +101,9 @@ fn table(found: &[SearchResult]) -> Table {
         for hit in hits {
             let blank = || vec![Cell::plain(""), Cell::plain(""), Cell::plain("")];
             let mut row = head.take().unwrap_or_else(blank);
+            row.push(Cell::number(
+                hit.turn.map(|turn| turn.to_string()).unwrap_or_default(),
+            ));
             row.push(Cell::plain(&hit.place));
             row.push(Cell::plain(&hit.text));
             table.row(row);

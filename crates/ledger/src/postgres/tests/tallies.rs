@@ -88,7 +88,7 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there_and_its_sums_stay() {
     raw.batch_execute(
         "DROP TABLE tallies, usage_quarters; DROP INDEX statements_of_links; UPDATE meta SET value = 16 WHERE key = 'schema';
          ALTER TABLE repositories DROP COLUMN roots, DROP COLUMN remote, DROP COLUMN clone_of;
-         DROP INDEX sessions_by_conversation, commits_by_at; DROP TABLE active_runs, run_events;
+         DROP INDEX sessions_by_conversation, commits_by_at; DROP TABLE active_runs, run_events, unindexed, search_parts;
          DROP INDEX sessions_by_short_id, checkpoints_by_short_id, tokens_by_short_id, aliases_by_native,
              checkpoints_by_repository, contexts_by_session, declines_by_at, audit_by_at, audit_by_actor, statements_of_commits,
              observations_large; DROP TABLE blobs;

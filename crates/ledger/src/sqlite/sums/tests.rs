@@ -56,6 +56,7 @@ const WITHOUT: &[&str] = &[
     "transcripts",
     "unassigned",
     "verified",
+    "unindexed",
 ];
 
 /// Columns that change with each look, or are verified in another way.
