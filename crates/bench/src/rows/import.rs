@@ -128,7 +128,10 @@ pub(crate) fn in_this_process(root: &Path) -> Fallible<()> {
     };
     let start = Instant::now();
     let mut ledger = home.ledger()?;
-    for found in import::transcripts_on_disk(&|agent| (agent.default_dir)(&home.user), None).found {
+    let user = &home.user;
+    let on_disk =
+        import::transcripts_on_disk(&|agent| (agent.default_dir)(user), None, &mut |_| None);
+    for found in on_disk.found {
         import::import(&world, &mut ledger, &found, &mut |_| {})?;
     }
     while worker::fold_sessions(&world, &mut ledger, 64)? > 0 {}

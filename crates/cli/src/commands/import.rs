@@ -4,6 +4,7 @@ pub mod show;
 
 use std::path::{Path, PathBuf};
 
+use siglum_agents::TranscriptFile;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::record::import::{self, ImportableTranscript, Linked, OnDisk};
 use siglum_engine::{EngineError, World, worker};
@@ -69,12 +70,18 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     } else {
         Some(cx.repo()?.place.common_dir)
     };
-    let on_disk = import::transcripts_on_disk(&env::agent_dir, common_dir.as_deref());
-    let (chosen, wrong) = choose(args, on_disk);
+    let list = |known: &mut dyn FnMut(&TranscriptFile) -> Option<String>| {
+        import::transcripts_on_disk(&env::agent_dir, common_dir.as_deref(), known)
+    };
     if args.dry_run {
+        let (chosen, wrong) = choose(args, list(&mut |_| None));
         return preview(cx, &chosen, &wrong);
     }
     let mut ledger = cx.open_ledger()?;
+    let on_disk = read(&mut ledger, |tx| {
+        Ok(list(&mut |file| import::known_directory(tx, file)))
+    })?;
+    let (chosen, wrong) = choose(args, on_disk);
     let mut outcome = Outcome::default();
     for (path, (reason, detail)) in &wrong {
         refuse(&mut ledger, &mut outcome, path, reason, detail)?;
@@ -190,8 +197,7 @@ fn bring_in(
 ) -> Result<(), CommandError> {
     let world = cx.world()?;
     let mut todo = Vec::new();
-    for found in found {
-        let unread = import::unread(ledger, found)?;
+    for (found, unread) in found.iter().zip(import::unread(ledger, found)?) {
         match &found.place {
             _ if unread == 0 => {}
             Some(place) if !Config::load(Some(Path::new(&place.worktree))).records() => {

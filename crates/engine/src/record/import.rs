@@ -68,19 +68,21 @@ pub struct OnDisk {
 }
 
 /// The transcripts on this machine that were written in a repository, newest first. Those of sub-agents come with their
-/// session, and are what is left of it where its own is gone.
+/// session, and are what is left of it where its own is gone. `known` says which [directory](known_directory) one was
+/// written in; of others, the head is read.
 #[must_use]
 pub fn transcripts_on_disk(
     dir_of: &dyn Fn(&AgentSpec) -> PathBuf,
     common_dir: Option<&str>,
+    known: &mut dyn FnMut(&TranscriptFile) -> Option<String>,
 ) -> OnDisk {
     let mut on_disk = OnDisk::default();
     let mut places: BTreeMap<String, Option<Place>> = BTreeMap::new();
     for agent in siglum_agents::AGENTS {
         for mut files in by_session((agent.discover)(&dir_of(agent))) {
             let file = files.remove(0);
-            let cwd = match &file.cwd {
-                Some(cwd) => Ok(Some(cwd.clone())),
+            let cwd = match file.cwd.clone().or_else(|| known(&file)) {
+                Some(cwd) => Ok(Some(cwd)),
                 None => head_says(&file.path, agent.first_cwd),
             };
             let cwd = match cwd {
@@ -111,6 +113,15 @@ pub fn transcripts_on_disk(
     let key = |f: &ImportableTranscript| std::cmp::Reverse((f.modified(), f.file.stream.clone()));
     on_disk.found.sort_by_key(key);
     on_disk
+}
+
+/// The directory that a transcript was written in, where it was read to its end and is the same file still.
+pub fn known_directory(tx: &mut dyn Transaction, file: &TranscriptFile) -> Option<String> {
+    let known = tx.transcript(&file.stream).ok()??;
+    if known.read_to != file.bytes || !is_same(&known, file) {
+        return None;
+    }
+    tx.session(known.session).ok()??.cwd
 }
 
 /// The files of each session, its own before those of its sub-agents. One with several of its own stands several times.
@@ -176,23 +187,34 @@ fn head_says<T>(
     Ok(None)
 }
 
-/// How many bytes of a transcript and its sub-agents were not read yet. A line without an end does not count: it was cut,
-/// or is still written.
+/// How many bytes of each transcript and its sub-agents were not read yet. A line without an end does not count: it was
+/// cut, or is still written.
 ///
 /// # Errors
 /// Those of the ledger.
-pub fn unread(ledger: &mut dyn Ledger, found: &ImportableTranscript) -> Result<u64, LedgerError> {
+pub fn unread(
+    ledger: &mut dyn Ledger,
+    found: &[ImportableTranscript],
+) -> Result<Vec<u64>, LedgerError> {
+    // One transaction: there may be tens of thousands that were read long ago.
     read(ledger, |tx| {
-        let mut bytes = 0;
-        for file in found.files() {
-            let read_to = match tx.transcript(&file.stream)? {
-                Some(known) if is_same(&known, file) => known.read_to,
-                _ => 0,
-            };
-            bytes += whole_lines(file, read_to).saturating_sub(read_to);
-        }
-        Ok(bytes)
+        found.iter().map(|found| unread_bytes(tx, found)).collect()
     })
+}
+
+fn unread_bytes(
+    tx: &mut dyn Transaction,
+    found: &ImportableTranscript,
+) -> Result<u64, LedgerError> {
+    let mut bytes = 0;
+    for file in found.files() {
+        let read_to = match tx.transcript(&file.stream)? {
+            Some(known) if is_same(&known, file) => known.read_to,
+            _ => 0,
+        };
+        bytes += whole_lines(file, read_to).saturating_sub(read_to);
+    }
+    Ok(bytes)
 }
 
 /// Where the last line with an end ends, behind `from`, which is the end of one. A file that cannot be read counts whole:
@@ -240,41 +262,54 @@ pub fn import(
 ) -> Result<SessionId, EngineError> {
     let agent = name(found);
     let session = session_of(world, ledger, &agent, found)?;
-    if unread(ledger, found)? == 0 {
+    if read(ledger, |tx| unread_bytes(tx, found))? == 0 {
         return Ok(session);
     }
-    write(ledger, Durability::Process, |tx| {
-        let record = tx.session(session)?;
-        match record.and_then(|r| Some((r.repository?, r.created_at))) {
-            Some((repository, since)) => commits::owe(tx, repository, since),
-            None => Ok(()),
-        }
-    })?;
+    let mut wanted = Vec::new();
     for file in found.files() {
-        let record = TranscriptRecord {
-            stream: file.stream.clone(),
-            agent: agent.clone(),
-            session,
-            native: found.file.session.clone(),
-            path: file.path.to_string_lossy().into_owned(),
-            subagent: file.subagent.clone(),
-            file: String::new(),
-            read_to: 0,
-            tail: String::new(),
-            turn: None,
-            own: false,
-        };
         let known = read(ledger, |tx| tx.transcript(&file.stream))?;
         let is_read = |known: &TranscriptRecord| whole_lines(file, known.read_to) == known.read_to;
-        if known.is_some_and(|known| is_same(&known, file) && is_read(&known)) {
-            continue;
+        if !known.is_some_and(|known| is_same(&known, file) && is_read(&known)) {
+            wanted.push(unread_transcript(found, file, &agent, session));
         }
-        write(ledger, Durability::Process, |tx| {
-            tx.want_transcript(&record)
-        })?;
+    }
+    // Together: of many short transcripts, each transaction takes longer than what is read.
+    write(ledger, Durability::Process, |tx| {
+        let record = tx.session(session)?;
+        if let Some((repository, since)) = record.and_then(|r| Some((r.repository?, r.created_at)))
+        {
+            commits::owe(tx, repository, since)?;
+        }
+        wanted
+            .iter()
+            .try_for_each(|record| tx.want_transcript(record))
+    })?;
+    for record in &wanted {
         read_all(world, ledger, found, &agent, &record.stream, progress)?;
     }
     Ok(session)
+}
+
+/// A file of a session as nobody has read it.
+fn unread_transcript(
+    found: &ImportableTranscript,
+    file: &TranscriptFile,
+    agent: &AgentName,
+    session: SessionId,
+) -> TranscriptRecord {
+    TranscriptRecord {
+        stream: file.stream.clone(),
+        agent: agent.clone(),
+        session,
+        native: found.file.session.clone(),
+        path: file.path.to_string_lossy().into_owned(),
+        subagent: file.subagent.clone(),
+        file: String::new(),
+        read_to: 0,
+        tail: String::new(),
+        turn: None,
+        own: false,
+    }
 }
 
 /// Ends a session that was never seen running: a transcript has no word for its end. Where a hook
@@ -322,15 +357,20 @@ pub fn close_all(
     ledger: &mut dyn Ledger,
     found: &[ImportableTranscript],
 ) -> Result<(), LedgerError> {
-    for found in found {
-        let session = read(ledger, |tx| {
-            tx.session_by_alias(&name(found), &found.file.session)
-        })?;
-        if let Some(session) = session {
-            close(world, ledger, session)?;
+    // In one transaction: as a rule, none of many is open.
+    let open = read(ledger, |tx| {
+        let mut open = Vec::new();
+        for found in found {
+            if let Some(session) = tx.session_by_alias(&name(found), &found.file.session)?
+                && left_open(tx, session)?.is_some()
+            {
+                open.push(session);
+            }
         }
-    }
-    Ok(())
+        Ok(open)
+    })?;
+    open.into_iter()
+        .try_for_each(|session| close(world, ledger, session))
 }
 
 fn name(found: &ImportableTranscript) -> AgentName {

@@ -22,6 +22,8 @@ const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
 /// How long others are waited for.
 const HOOK_WAIT: Duration = Duration::from_millis(50);
 const COMMAND_WAIT: Duration = Duration::from_secs(10);
+/// How many prepared statements a connection keeps.
+const STATEMENTS: usize = 256;
 /// How a file is opened that is there.
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
@@ -107,7 +109,9 @@ impl SqliteLedger {
         #[cfg(any(test, feature = "testing"))]
         let db = crate::recording::watched(db)?;
         let meta = migrate::meta(&db)?;
-        db.set_prepared_statement_cache_capacity(64);
+        // More than the statements of an import of one short transcript: where the cache holds fewer, none of those that
+        // come around again is in it any more.
+        db.set_prepared_statement_cache_capacity(STATEMENTS);
         Ok(Self {
             db,
             path: path.to_owned(),

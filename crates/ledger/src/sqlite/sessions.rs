@@ -489,6 +489,16 @@ impl Sessions for Tx<'_> {
         fresh: TurnId,
         at: Timestamp,
     ) -> Result<TurnId> {
+        // What is of a turn that is known, and no older than it, writes nothing.
+        let known = "SELECT id FROM turns WHERE session = ?1 AND native = ?2 AND opened_at <= ?3";
+        let known = self
+            .db
+            .prepare_cached(known)?
+            .query_row((Col(session), native, Col(at)), |row| get(row, 0))
+            .optional()?;
+        if let Some(id) = known {
+            return Ok(id);
+        }
         let sql = "INSERT INTO turns (id, session, native, opened_at) VALUES (?1, ?2, ?3, ?4) \
              ON CONFLICT (session, native) DO UPDATE SET opened_at = min(opened_at, excluded.opened_at) RETURNING id";
         let mut query = self.db.prepare_cached(sql)?;

@@ -168,11 +168,11 @@ pub(super) fn preview(
 ) -> Result<(), CommandError> {
     let mut rows = Vec::new();
     let mut ledger = cx.has_ledger().then(|| cx.open_ledger()).transpose()?;
-    for found in chosen {
-        let bytes = match &mut ledger {
-            Some(ledger) => import::unread(ledger, found)?,
-            None => found.bytes(),
-        };
+    let unread = match &mut ledger {
+        Some(ledger) => import::unread(ledger, chosen)?,
+        None => chosen.iter().map(ImportableTranscript::bytes).collect(),
+    };
+    for (found, bytes) in chosen.iter().zip(unread) {
         if bytes > 0 {
             rows.push(Row {
                 session: None,

@@ -1,7 +1,9 @@
 //! What git has of a file, for transcripts that tell a change as a patch alone.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use siglum_agents::Committed;
 use siglum_domain::intake::Place;
@@ -14,6 +16,8 @@ use crate::World;
 const MOST: u64 = 8 << 20;
 /// How many times one transcript may ask: each costs a few processes, and whoever wrote it may be nobody's friend.
 const LOOKUPS_MOST: usize = 2_000;
+/// For how long after a change HEAD is looked at, too, in milliseconds: the next change is likely to come by then.
+const AHEAD_MS: i64 = 3_600_000;
 
 /// The history of a checkout.
 #[derive(Debug)]
@@ -21,6 +25,35 @@ pub(super) struct InGit {
     git: Git,
     worktree: PathBuf,
     lookups: AtomicUsize,
+    known: Mutex<Known>,
+}
+
+/// What git answered: a transcript asks for many changes of the same files, and for files that are not committed.
+#[derive(Debug, Default)]
+struct Known {
+    /// The commit that HEAD had from one moment to another.
+    head: Option<(Timestamp, Timestamp, Option<Oid>)>,
+    /// Paths that commits do not have.
+    missing: HashSet<(Oid, String)>,
+}
+
+impl Known {
+    fn head_before(&mut self, git: &Git, at: Timestamp) -> Result<Option<Oid>, GitError> {
+        if let Some((from, to, head)) = &self.head
+            && (*from..=*to).contains(&at)
+        {
+            return Ok(head.clone());
+        }
+        let head = git.head_before(at)?;
+        // What HEAD had at two moments, it had between them. Who asked before is likely to ask again.
+        let ahead = at.plus_millis(AHEAD_MS);
+        let to = match self.head.is_some() && git.head_before(ahead)? == head {
+            true => ahead,
+            false => at,
+        };
+        self.head = Some((at, to, head.clone()));
+        Ok(head)
+    }
 }
 
 impl InGit {
@@ -29,6 +62,7 @@ impl InGit {
             git: world.git(&place.worktree),
             worktree: PathBuf::from(&place.worktree),
             lookups: AtomicUsize::new(0),
+            known: Mutex::default(),
         }
     }
 
@@ -38,10 +72,20 @@ impl InGit {
         at: Timestamp,
         began_at: Option<Oid>,
     ) -> Result<Vec<Vec<u8>>, GitError> {
-        let before = self.git.head_before(at)?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = known.head_before(&self.git, at)?;
         let commits = before.into_iter().chain(began_at);
-        let places: Vec<(Oid, String)> = commits.map(|c| (c, path.to_owned())).collect();
-        let mut blobs: Vec<Oid> = self.git.blob_ids(&places)?.into_iter().flatten().collect();
+        let mut places: Vec<(Oid, String)> = commits.map(|c| (c, path.to_owned())).collect();
+        places.retain(|place| !known.missing.contains(place));
+        let mut blobs = Vec::new();
+        for (place, blob) in places.iter().zip(self.git.blob_ids(&places)?) {
+            match blob {
+                Some(blob) => blobs.push(blob),
+                None => {
+                    known.missing.insert(place.clone());
+                }
+            }
+        }
         blobs.dedup();
         let found = self.git.blobs(&blobs, MOST)?;
         Ok(found
@@ -69,5 +113,63 @@ impl Committed for InGit {
                 tracing::debug!("what {path} was could not be told: {error}");
                 Vec::new()
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    const MADE: i64 = 1_795_000_000;
+
+    #[expect(clippy::disallowed_methods, reason = "the test plays a person at git")]
+    fn git(dir: &Path, args: &[&str], at: i64) {
+        let date = format!("{} +0000", MADE + at);
+        let done = Command::new("git")
+            .args(["-c", "user.name=A", "-c", "user.email=a@b"])
+            .args(args)
+            .current_dir(dir)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_DATE", &date)
+            .status();
+        assert!(done.unwrap().success(), "{args:?}");
+    }
+
+    #[test]
+    fn each_moment_has_the_content_that_was_committed_by_then() {
+        let dir = tempfile::tempdir().unwrap();
+        let worktree = dir.path().canonicalize().unwrap();
+        git(&worktree, &["init", "-q", "-b", "main"], 0);
+        for (at, text) in [(0, "one"), (600, "two"), (9_000, "three")] {
+            std::fs::write(worktree.join("a.txt"), text).unwrap();
+            git(&worktree, &["add", "-A"], at);
+            git(&worktree, &["commit", "-q", "-m", text], at);
+        }
+        let history = InGit {
+            git: Git::new("git", &worktree),
+            worktree: worktree.clone(),
+            lookups: AtomicUsize::new(0),
+            known: Mutex::default(),
+        };
+        let check = |path: &str, at: i64, expected: &[&str]| {
+            let at = Timestamp::from_seconds(MADE + at);
+            let found = history.contents(&worktree.join(path), at, None);
+            let expected: Vec<Vec<u8>> = expected.iter().map(|t| t.as_bytes().to_vec()).collect();
+            assert_eq!(found, expected, "{path} at {at}");
+        };
+        check("a.txt", 10, &["one"]);
+        // An hour on, HEAD has another commit, and a moment on, it has the same one.
+        check("a.txt", 20, &["one"]);
+        check("a.txt", 700, &["two"]);
+        check("a.txt", 800, &["two"]);
+        check("none.txt", 800, &[]);
+        check("none.txt", 9_100, &[]);
+        check("a.txt", 9_200, &["three"]);
+        // Back, before all that was asked for.
+        check("a.txt", 30, &["one"]);
+        check("a.txt", -10, &[]);
     }
 }

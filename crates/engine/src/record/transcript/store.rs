@@ -1,8 +1,11 @@
 //! Writing down what a slice of a transcript says.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use siglum_agents::{AgentSpec, CommitMention, ReadLine, Sighting, TranscriptReader};
+use siglum_agents::{
+    AgentSpec, CommitMention, ReadLine, Sighting, TranscriptEdit, TranscriptReader,
+};
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Fact, Observation, event};
 use siglum_domain::{NativeId, SessionId, Timestamp};
@@ -52,6 +55,7 @@ impl<'a> Store<'a> {
             matter: &slice.matter,
             record,
             known: Vec::new(),
+            touched: BTreeMap::new(),
         };
         Self {
             agent,
@@ -78,20 +82,21 @@ impl<'a> Store<'a> {
         let record = tx.session(self.record.session)?;
         let forgotten = record.and_then(|s| s.forgotten).map(Forgotten::at);
         for line in &self.slice.lines {
-            let (offset, mut seen) = (line.offset, line.seen.clone());
+            let (offset, seen) = (line.offset, &line.seen);
             self.owners.append(tx, &seen.sightings)?;
-            self.owners.edits(tx, &seen)?;
-            self.owners.name(tx, &mut seen.commits)?;
-            self.mentions.append(&mut seen.commits);
+            self.owners.edits(tx, seen)?;
+            let mut commits = seen.commits.clone();
+            self.owners.name(tx, &mut commits)?;
+            self.mentions.append(&mut commits);
             self.forked(tx, seen.forked_from.as_ref())?;
             let copied = !seen.sightings.is_empty() && seen.sightings.iter().all(|s| s.copied);
             if !copied && line.is_own {
-                self.branch(tx, offset, &seen)?;
+                self.branch(tx, offset, seen)?;
             }
             // Such a line has no time: nobody knows whether it is older than what was forgotten.
             let is_named = self.record.subagent.is_none() && forgotten.is_none();
-            if let Some(name) = seen.name.take().filter(|_| is_named) {
-                self.name = Some(name.into_owned());
+            if let Some(name) = seen.name.as_deref().filter(|_| is_named) {
+                self.name = Some(name.to_owned());
             }
             if copied && let Some(last) = seen.sightings.last() {
                 self.copied = Some((last.owner.clone(), offset));
@@ -105,6 +110,7 @@ impl<'a> Store<'a> {
         self.put_segment(tx)?;
         self.name(tx)?;
         self.let_go(tx)?;
+        self.owners.touch(tx)?;
         want_subagents(tx, self.agent, self.record)?;
         let held_from = self.relate(tx)?.or(self.reader.held_from());
         Ok(TranscriptRecord {
@@ -248,6 +254,8 @@ struct Owners<'a> {
     matter: &'a AgentMatter,
     record: &'a TranscriptRecord,
     known: Vec<(NativeId, SessionIdentity)>,
+    /// When something was heard of each session first and last in this slice.
+    touched: BTreeMap<SessionId, (Timestamp, Timestamp)>,
 }
 
 impl Owners<'_> {
@@ -267,7 +275,25 @@ impl Owners<'_> {
             }
             let observation = &named(tx, identity.session, observation, sightings)?;
             session_log::append(tx, self.world.ids, at, identity, self.matter, observation)?;
-            tx.touch(identity.session, observation.at, None, None)?;
+            let seen_at = observation.at;
+            let span = self.touched.entry(identity.session);
+            span.and_modify(|(first, last)| {
+                *first = (*first).min(seen_at);
+                *last = (*last).max(seen_at);
+            })
+            .or_insert((seen_at, seen_at));
+        }
+        Ok(())
+    }
+
+    /// Notes when something was heard of the sessions: once for all lines, since each time writes their rows and what
+    /// they are listed by.
+    fn touch(&mut self, tx: &mut dyn Transaction) -> Result<(), LedgerError> {
+        for (session, (first, last)) in std::mem::take(&mut self.touched) {
+            tx.touch(session, last, None, None)?;
+            if first < last {
+                tx.touch(session, first, None, None)?;
+            }
         }
         Ok(())
     }
@@ -282,13 +308,19 @@ impl Owners<'_> {
             if mark.is_some_and(|mark| edit.at <= mark.at()) {
                 continue;
             }
-            let mut edit = edit.clone();
             let name = calls::name_of(tx, identity.session, &edit.event, (edit.at, edit.at))?;
-            edit.event = name.unwrap_or(edit.event);
-            if let Some(turn) = edit.turn.take() {
-                edit.turn = calls::turn_of(tx, identity.session, &turn, edit.at)?;
-            }
-            let observations = proof::edit(self.world, tx, identity.session, self.matter, &edit)?;
+            let turn = match &edit.turn {
+                Some(turn) => calls::turn_of(tx, identity.session, turn, edit.at)?,
+                None => None,
+            };
+            // It holds two whole files: copied only where it is called otherwise.
+            let renamed = (name.is_some() || turn != edit.turn).then(|| TranscriptEdit {
+                event: name.unwrap_or_else(|| edit.event.clone()),
+                turn,
+                ..edit.clone()
+            });
+            let edit = renamed.as_ref().unwrap_or(edit);
+            let observations = proof::edit(self.world, tx, identity.session, self.matter, edit)?;
             for observation in &observations {
                 session_log::append(
                     tx,
