@@ -11,7 +11,8 @@ Rows (all of them if none is named)
   messages   four who commit at once in one checkout: how many commits get the message of another one
   edits      300 edits of a 309 KB file: bytes on disk, time of each hook
   import     a transcript of 100 MB: speed, memory, size of the ledger
-  search     search over 1 GB of transcripts: planted needles, time of a whole process, size of the index
+  search     search over 1 GB of transcripts of all agents: planted needles, time and memory of a whole process, warm and
+             cold, beside ripgrep where it is; size of the index; what is left of a needle that was forgotten
   queries    why, log and status on 10,000 sessions
   growth     hooks, git commit and commands with 0, 100, 500 and 10,000 old sessions side by side
   turns      durable turns by the API against the same rows inserted by hand, behind 10 to 100,000 events
@@ -21,16 +22,22 @@ Rows (all of them if none is named)
   ingest     spans of agents in batches of 512 to the gateway and to Phoenix: a second, until they can be seen, processor,
              memory; without Phoenix where SIGLUM_BENCH_PHOENIX does not name its program
   size       size of the program in packages; with --cold, from clone to first answer
+  corpus     import of 10 GB of transcripts of all agents in 20,000 sessions: speed, memory, size of ledger and index; killed
+             twenty times on the way; a second import. Only where it is named: it takes an hour and 30 GB
   million    lists, cost, search and single answers on 1,000,000 sessions in PostgreSQL, where SIGLUM_TEST_PG names a server,
              and on 100,000 there and in SQLite; bytes of an event. Only where it is named: it takes an hour
 
 Options
-  --quick    fewer rounds, 1,000 sessions, 20 MB
+  --quick    fewer rounds, 1,000 sessions, 20 MB; `corpus`: 50 MB in 300 sessions
   --json     print one JSON object
   --report   exit 0 even if a bound is exceeded
   --cold     build a fresh clone with nothing built (minutes)
   --sessions N
-             how many sessions `million` has at most
+             how many sessions `million` has at most, and how many `corpus` and `search` have
+  --megabytes N
+             how much `corpus` and `search` write
+  --write-corpus DIR
+             write the corpus into a directory, as the home of a user, and measure nothing
   --help     print this
 
 Environment
@@ -40,12 +47,14 @@ Environment
   TMPDIR     where repositories and ledgers are made; the disk that is measured";
 
 /// Rows that run only where they are named.
-const BY_HAND: &[&str] = &["million"];
+const BY_HAND: &[&str] = &["corpus", "million"];
 
 /// What the person wants.
 pub(crate) enum Wish {
     Help,
     Bench(Args),
+    /// Write a corpus into a directory.
+    Corpus(PathBuf, Args),
     /// Import the transcripts of a home, then tell what it took. For the bench itself.
     Import(PathBuf),
     /// Drive a session until killed. For the bench itself.
@@ -72,6 +81,8 @@ pub(crate) struct Args {
     pub(crate) cold: bool,
     /// How many sessions there are at most, where a row has very many.
     pub(crate) sessions: Option<usize>,
+    /// How much a corpus has.
+    pub(crate) megabytes: Option<usize>,
 }
 
 impl Args {
@@ -81,6 +92,7 @@ impl Args {
         rows: &[&str],
     ) -> Result<Wish, String> {
         let mut args = Self::default();
+        let mut corpus = None;
         let mut words = words;
         while let Some(word) = words.next() {
             match word.as_str() {
@@ -88,9 +100,10 @@ impl Args {
                 "--json" => args.json = true,
                 "--report" => args.report = true,
                 "--cold" => args.cold = true,
-                "--sessions" => {
-                    let number = words.next().and_then(|number| number.parse().ok());
-                    args.sessions = Some(number.ok_or("--sessions needs a number")?);
+                "--sessions" => args.sessions = Some(number(&word, words.next())?),
+                "--megabytes" => args.megabytes = Some(number(&word, words.next())?),
+                "--write-corpus" => {
+                    corpus = Some(words.next().ok_or("--write-corpus needs a directory")?);
                 }
                 "--help" | "-h" | "help" => return Ok(Wish::Help),
                 "--import-here" => {
@@ -111,7 +124,10 @@ impl Args {
                 other => return Err(format!("there is no row and no option `{other}`")),
             }
         }
-        Ok(Wish::Bench(args))
+        Ok(match corpus {
+            Some(dir) => Wish::Corpus(dir.into(), args),
+            None => Wish::Bench(args),
+        })
     }
 
     pub(crate) fn wants(&self, row: &str) -> bool {
@@ -120,4 +136,10 @@ impl Args {
             false => self.rows.iter().any(|r| r == row),
         }
     }
+}
+
+/// The number behind an option.
+fn number(option: &str, word: Option<String>) -> Result<usize, String> {
+    let number = word.and_then(|word| word.parse().ok());
+    number.ok_or_else(|| format!("{option} needs a number"))
 }

@@ -28,6 +28,11 @@ pub(crate) fn cpu_ms_of(pid: u32) -> Fallible<f64> {
     stat_ms(&pid.to_string(), 11)
 }
 
+/// The processor time that another process has taken, with those that it started and waited for.
+pub(crate) fn tree_cpu_ms_of(pid: u32) -> Fallible<f64> {
+    Ok(stat_ms(&pid.to_string(), 11)? + stat_ms(&pid.to_string(), 13)?)
+}
+
 /// The processor time of the processes that this one started and waited for, and of those that they waited for.
 pub(crate) fn children_cpu_ms() -> Fallible<f64> {
     stat_ms("self", 13)

@@ -14,6 +14,7 @@
 mod args;
 mod clock;
 mod contest;
+mod corpus;
 mod driven;
 mod fill;
 mod filler;
@@ -27,7 +28,9 @@ mod report;
 mod rows;
 mod run;
 mod transcript;
+mod watched;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use args::{Args, Wish};
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Wish::Load => gateway::load::client().map(|()| true),
         Wish::Spans => ingest::client::client().map(|()| true),
         Wish::Bench(args) => bench(&args),
+        Wish::Corpus(dir, args) => write_corpus(&dir, &args).map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -64,6 +68,20 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Writes a corpus into a directory, and says what is in it.
+fn write_corpus(dir: &Path, args: &Args) -> Fallible<()> {
+    let repo = dir.join("repo");
+    let corpus = corpus::write(dir, &repo, corpus::Size::of_args(args))?;
+    let megabytes = corpus.bytes / 1_000_000;
+    let (sessions, files, needles) = (corpus.sessions, corpus.files, corpus.needles.len());
+    println!("{sessions} sessions in {files} files, {megabytes} MB, {needles} needles:");
+    for planted in &corpus.needles {
+        let (agent, query) = (planted.agent, &planted.needle.query);
+        println!("{agent} {} {query}", planted.session);
+    }
+    Ok(())
 }
 
 /// Runs the rows and tells whether every bound was kept, or need not be.

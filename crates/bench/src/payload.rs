@@ -169,7 +169,8 @@ impl Agent {
     }
 }
 
-fn uuid(chance: &Chance) -> String {
+/// A random id, as agents make them.
+pub(crate) fn uuid(chance: &Chance) -> String {
     let h = chance.hex(32);
     format!(
         "{}-{}-4{}-8{}-{}",

@@ -19,6 +19,8 @@ pub(crate) struct Run {
     pub(crate) cold: bool,
     /// How many sessions there are at most, where a row has very many.
     pub(crate) sessions: Option<usize>,
+    /// How much a corpus has.
+    pub(crate) megabytes: Option<usize>,
 }
 
 impl Run {
@@ -55,6 +57,7 @@ impl Run {
             quick: args.quick,
             cold: args.cold,
             sessions: args.sessions,
+            megabytes: args.megabytes,
         })
     }
 

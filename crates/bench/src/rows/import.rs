@@ -1,7 +1,7 @@
 //! Reading a long transcript: speed, memory, what is kept.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use siglum_gitstore::ObjectStore;
 use siglum_ledger::Ledger as _;
 
 use crate::Fallible;
-use crate::clock::{Chance, Ids, now};
+use crate::clock::{Chance, Ids, cpu_ms, now};
 use crate::contest::millis;
 use crate::home::Home;
 use crate::payload::Agent;
@@ -21,6 +21,7 @@ use crate::repo::Repo;
 use crate::report::Line;
 use crate::run::{Run, on_disk};
 use crate::transcript;
+use crate::watched::{self, memory_mb};
 
 /// The slowest reading, in MB per second of one core.
 const SPEED_LEAST: f64 = 50.0;
@@ -138,7 +139,7 @@ pub(crate) fn in_this_process(root: &Path) -> Fallible<()> {
     ledger.maintain()?;
     let report = json!({
         "wall_s": millis(start) / 1000.0,
-        "cpu_s": cpu_s("/proc/self/stat", 11),
+        "cpu_s": cpu_ms() / 1000.0,
         "memory_mb": memory_mb(std::process::id()),
     });
     println!("{report}");
@@ -160,30 +161,12 @@ fn by_worker(home: &Home) -> Fallible<Took> {
     agent.shell_returns("ok")?;
     agent.stop()?;
     drop(lock);
-    let before = cpu_s("/proc/self/stat", 13);
-    let start = Instant::now();
-    let mut child = home
-        .command(&dir, &["worker", "--once"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()?;
-    let mut memory = 0.0_f64;
-    let status = loop {
-        memory = memory.max(memory_mb(child.id()));
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    };
-    let wall_s = millis(start) / 1000.0;
-    if !status.success() {
-        return Err("the worker failed".into());
-    }
+    let took = watched::run(&mut home.command(&dir, &["worker", "--once"]))?;
     home.check()?;
     Ok(Took {
-        wall_s,
-        cpu_s: cpu_s("/proc/self/stat", 13) - before,
-        memory_mb: memory,
+        wall_s: took.wall_s,
+        cpu_s: took.cpu_s,
+        memory_mb: took.memory_mb,
         ledger_mb: ledger_mb(home)?,
     })
 }
@@ -191,21 +174,4 @@ fn by_worker(home: &Home) -> Fallible<Took> {
 fn ledger_mb(home: &Home) -> Fallible<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a size of some megabytes")]
     Ok(on_disk(&home.siglum)? as f64 / 1e6)
-}
-
-/// User and system time in seconds: the field of a stat file behind the name, and the next one.
-/// 11: of the process; 13: of its children that ended.
-fn cpu_s(path: &str, field: usize) -> f64 {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let after = text.rsplit(')').next().unwrap_or_default();
-    let ticks = after.split_ascii_whitespace().skip(field).take(2);
-    ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() / 100.0
-}
-
-/// The most memory that a process ever held, in MB; 0 once it has ended.
-fn memory_mb(pid: u32) -> f64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    let kb = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    kb.unwrap_or(0.0) / 1000.0
 }

@@ -1,6 +1,7 @@
 //! The rows of the bench, one file each.
 
 mod commits;
+mod corpus;
 mod cost;
 mod edits;
 mod gateway;
@@ -38,5 +39,6 @@ pub(crate) const ROWS: &[(&str, Row)] = &[
     ("reopen", reopen::measure),
     ("gateway", gateway::measure),
     ("ingest", ingest::measure),
+    ("corpus", corpus::measure),
     ("million", million::measure),
 ];
