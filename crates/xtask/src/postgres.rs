@@ -22,6 +22,11 @@ const SMALL: &str = "SIGLUM_TEST_PG_SMALL";
 /// Where Debian puts the server's programs, one folder for each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
+/// Files in memory, on Linux.
+const MEMORY: &str = "/dev/shm";
+/// How many kibibytes a server may need.
+const ROOM: u64 = 4 << 20;
+
 /// Runs the server until its input ends: until whoever holds the other end of it goes. `$1` is the directory. A server
 /// that ends before, in whatever way, is started again; once it has its directory for itself, it serves.
 const KEEPER: &str = r#"
@@ -153,6 +158,21 @@ fn binaries() -> Option<PathBuf> {
     versions.pop().map(|(_, dir)| dir)
 }
 
+/// Where the files of a server are: in memory if there is room. A store is some hundred files, and a disk takes longer to
+/// make them than to write what is in them.
+fn folder() -> PathBuf {
+    let sizes = programs::program("df").args(["-P", "-k", MEMORY]).output();
+    let text = sizes.map(|sizes| String::from_utf8_lossy(&sizes.stdout).into_owned());
+    let free = text.ok().and_then(|text| {
+        let free = text.lines().nth(1)?.split_whitespace().nth(3)?;
+        free.parse::<u64>().ok()
+    });
+    match free {
+        Some(free) if free >= ROOM => MEMORY.into(),
+        _ => std::env::temp_dir(),
+    }
+}
+
 /// Who runs the server: PostgreSQL refuses to run as root.
 #[derive(Clone, Copy)]
 struct Owner {
@@ -205,7 +225,7 @@ impl Site {
         Ok(Self {
             binaries: binaries.to_owned(),
             owner: owner()?,
-            directory: std::env::temp_dir().join(directory),
+            directory: folder().join(directory),
             password: password()?,
             port: programs::free_port()?,
         })
@@ -317,6 +337,8 @@ impl Site {
             .arg(&self.directory)
             .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
             .args(["-c", "max_connections=200", "-c", "ssl=on"])
+            // Tests kill the server, and not the machine: what it has written is there without this.
+            .args(["-c", "fsync=off", "-c", "full_page_writes=off"])
             .args(["-c", "ssl_key_file=../key.pem"])
             .args(["-c", "ssl_cert_file=../certificate.pem"])
             .current_dir(&self.directory)
