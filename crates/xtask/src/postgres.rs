@@ -72,6 +72,8 @@ impl Drop for Server {
 
 /// What tests use.
 pub(crate) struct Servers {
+    /// The folder with the programs of PostgreSQL.
+    binaries: PathBuf,
     main: Server,
     /// One with little room. A full disk is in the way of everybody whose server it is, also where only one tablespace
     /// is on it, so that nobody else uses this one. None where this user may not mount.
@@ -115,7 +117,14 @@ pub(crate) fn for_tests() -> Result<Option<Servers>, Failure> {
 
 /// Tells tests of their servers; those that the environment names are known to them.
 pub(crate) fn tell(servers: Option<&Servers>, tests: &mut Command) {
-    tests.envs(servers.map(Servers::variables).unwrap_or_default());
+    let Some(servers) = servers else { return };
+    tests.envs(servers.variables());
+    // What Debian has in `PATH` is a script that looks for the programs each time.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let programs = std::iter::once(servers.binaries.clone());
+    if let Ok(path) = std::env::join_paths(programs.chain(std::env::split_paths(&path))) {
+        tests.env("PATH", path);
+    }
 }
 
 fn start() -> Result<Servers, Failure> {
@@ -132,6 +141,7 @@ fn start() -> Result<Servers, Failure> {
     let main = Site::new(&binaries, "main")?;
     let small = Site::new(&binaries, "small")?;
     Ok(Servers {
+        binaries,
         main: main.started(Site::start)?,
         small: small.started(Site::start_small)?,
     })
