@@ -1,10 +1,12 @@
 //! Which session is to go on.
 
 use siglum_domain::SessionId;
+use siglum_domain::search::SearchQuery;
 use siglum_engine::identity::repositories;
 use siglum_engine::views::find::{self, FindError, Named};
 use siglum_engine::views::overview::{self, Listed};
-use siglum_engine::views::search::{self, Query, Words};
+use siglum_engine::views::search::{self, Query};
+use siglum_engine::worker;
 use siglum_ledger::{Ledger, RepositoryRecord, SessionFilter, SqliteLedger, read};
 
 use crate::clock;
@@ -80,16 +82,18 @@ fn by_words(
     here: Option<&RepositoryRecord>,
     words: &[String],
 ) -> Result<SessionId, CommandError> {
-    let shown = ui::one_line(&words.join(" "), 80);
-    let words = Words::parse(words.iter().map(String::as_str))
-        .ok_or_else(|| CommandError::usage("no search terms given"))?;
+    let words = words.join(" ");
+    let shown = ui::one_line(&words, 80);
     let query = Query {
-        words,
+        query: SearchQuery::parse(&words, clock::now())
+            .map_err(|error| CommandError::usage(error.to_string()))?,
         sessions: filter(ledger, here, SEARCHED)?,
         commits_in: Vec::new(),
         most: CHOICES,
+        after: None,
     };
     let world = cx.world()?;
+    worker::catch_up(&world, ledger);
     let found = search::search(&world, ledger, &query)?.found;
     let found: Vec<Listed> = found.into_iter().map(|found| found.session).collect();
     match &found[..] {
