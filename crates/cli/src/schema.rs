@@ -119,6 +119,7 @@ const SCHEMAS: &[Row] = &[
     ),
     (rebuild::SCHEMA, schema_for::<rebuild::Json>),
     (record::SCHEMA, schema_for::<record::Json>),
+    (relocate::SCHEMA, schema_for::<relocate::Json>),
     (uninstall::SCHEMA, schema_for::<uninstall::Json>),
     (restore::SCHEMA, schema_for::<restore::Json>),
     (resume::SCHEMA, schema_for::<resume::Json>),

@@ -61,6 +61,7 @@ mod real_agents;
 mod real_blobs;
 mod real_sinks;
 mod recording;
+mod relocating;
 mod removing;
 mod resuming;
 mod rewritten_commits;
