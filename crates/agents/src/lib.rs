@@ -20,13 +20,13 @@ mod json;
 mod known;
 mod listing;
 mod mentions;
-mod opencode;
 mod open_calls;
+mod opencode;
 mod paths;
 mod pi;
 mod plugin_file;
-mod record;
 mod qwen;
+mod record;
 #[cfg(test)]
 mod recorded;
 mod regular;
@@ -43,7 +43,7 @@ pub use hook::{
     BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced, WriteHint,
 };
 pub use install::{InstallError, InstallState, SettingsError, SettingsFile, SettingsTexts};
-pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise};
+pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise, unrecorded_reason};
 pub use record::{LINE_MOST, LineError, RecordLine, record_schema};
 pub use regular::open_regular;
 pub use runs::{Blank, Choosing, HeadlessSpec, Mode, ReportedUsage, RunSpec, run_spec, runnable};

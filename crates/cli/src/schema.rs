@@ -65,6 +65,8 @@ const SCHEMAS: &[Row] = &[
     (heartbeat::run::SCHEMA, schema_for::<heartbeat::run::Json>),
     (heartbeat::show::SCHEMA, schema_for::<heartbeat::show::Json>),
     (import::SCHEMA, schema_for::<import::show::Json>),
+    #[cfg(feature = "gateway")]
+    (import::acp::SCHEMA, schema_for::<import::acp::Json>),
     (link::ADD, schema_for::<link::Json>),
     (link::LIST, schema_for::<link::Json>),
     (link::REMOVE, schema_for::<link::Json>),

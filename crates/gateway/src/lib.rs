@@ -60,6 +60,7 @@ pub use listen::serve;
 pub use mcp::{Desk, Effect, McpError, McpTool, serve_mcp};
 pub use openapi::document;
 pub use proxies::{Network, NotANetwork};
+pub use runs::{AcpHistory, AcpHistoryError};
 pub use serve_error::ServeError;
 pub use settings::{
     Configured, Handed, Handing, HeartbeatSettings, Limits, Over, Projecting, RunAgent,

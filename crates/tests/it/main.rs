@@ -10,6 +10,7 @@
     reason = "tests start programs, and stop at the first surprise"
 )]
 
+mod acp_history;
 mod agent_settings;
 mod asking;
 mod auditing;

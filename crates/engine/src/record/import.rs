@@ -4,6 +4,7 @@
 //! [`link_commits`] finds the commits that hold their work.
 
 mod commits;
+mod replay;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -25,6 +26,9 @@ use crate::record::{session_log, transcript};
 use crate::{EngineError, World};
 
 pub use commits::{Linked, commits_with, is_owed, link_commits};
+pub use replay::{
+    Replayed, ReplayedCall, ReplayedSession, ReplayedStep, import_replay, known_replay,
+};
 
 /// How much of a transcript tells where and when it was written, in bytes: most need little.
 const HEADS: [u64; 3] = [8 << 10, 64 << 10, 256 << 10];
