@@ -48,6 +48,7 @@ mod serve_error;
 mod settings;
 mod shared_schemas;
 mod shares;
+mod stop_signals;
 mod stream;
 mod telemetry;
 mod tls;

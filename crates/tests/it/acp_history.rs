@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Ran, Repo, World};
+use crate::harness::{Ran, Repo, World, until};
 
 const SECRET: &str = "ghp_9fK2mQ7xLr4TzW8bNc3VhY6pDs1GjE5uRaXk";
 
@@ -206,4 +207,32 @@ fn an_agent_that_cannot_or_says_too_much_is_refused_with_the_reason() {
     assert_eq!(missing.code, Some(1), "{missing:?}");
     let unquoted = world.siglum(&dir, &["import", "--acp", "agent 'acp"]);
     assert_eq!(unquoted.code, Some(2), "{unquoted:?}");
+}
+
+/// It is in a group of its own, so the signal is not for it, and it looks at nothing else.
+#[test]
+fn an_agent_that_does_not_answer_ends_with_the_import() {
+    let mut world = world();
+    let dir = world.repo().dir;
+    write_history(&world, &json!({}));
+    world
+        .variables
+        .push(("PLAYED_ACP_START", PathBuf::from("hang")));
+    let command = agent();
+    let mut import = world.command(World::program());
+    import.args(["import", "--acp", command.as_str()]);
+    import.current_dir(&dir);
+    import.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut import = import.spawn().unwrap();
+    let asked = || {
+        let log = fs::read_to_string(world.root.join("asked.jsonl")).ok()?;
+        serde_json::from_str::<Value>(log.lines().next()?).ok()
+    };
+    until("the agent is asked to begin", || asked().is_some());
+    let agent = u32::try_from(asked().unwrap()["pid"].as_u64().unwrap()).unwrap();
+    assert!(world.processes().contains(&agent));
+    let pid = rustix::process::Pid::from_child(&import);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(import.wait().unwrap().code(), Some(1));
+    until("the agent is gone", || !world.processes().contains(&agent));
 }

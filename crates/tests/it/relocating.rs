@@ -18,7 +18,7 @@ fn state(world: &World, answer: &Value, name: &str) -> (String, Value) {
     let path = world.root.join(name);
     let all = answer["repositories"].as_array().unwrap();
     let is_it = |r: &&Value| r["path"] == path.to_str().unwrap();
-    let one = all.iter().find(is_it).expect(&answer.to_string());
+    let one = all.iter().find(is_it).unwrap_or_else(|| panic!("{answer}"));
     let state = one["state"].as_str().unwrap().to_owned();
     (state, one["matches"].clone())
 }
@@ -83,6 +83,21 @@ fn a_repository_that_went_far_is_found_by_a_linked_worktree() {
 }
 
 #[test]
+fn of_two_copies_none_is_taken_for_the_repository_that_is_gone() {
+    let world = World::new();
+    let repo = recorded(&world);
+    repo.sh("cp -a . ../one && cp -a . ../two").ok();
+    fs::remove_dir_all(&repo.dir).unwrap();
+    let shown = relocate(&world, &[]);
+    assert_eq!(state(&world, &shown, "repo"), ("missing".into(), json!([])));
+    assert_eq!(places(&world, "repo"), 1);
+    // Whoever stands in one of them says which.
+    let two = world.at(&world.root.join("two"));
+    two.siglum(&["relocate"]).ok();
+    assert_eq!((places(&world, "one"), places(&world, "two")), (0, 1));
+}
+
+#[test]
 fn a_repository_that_was_cloned_again_is_matched_by_commits_and_remote() {
     let world = World::new();
     let repo = world.repo_made_by(
@@ -122,6 +137,13 @@ fn a_person_matches_what_nothing_tells_of_unless_identities_contradict() {
     let refused = stated("other");
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stderr.contains("root commits"), "{refused:?}");
+    // Nobody sees what a shallow clone goes back to.
+    other
+        .sh("git commit -q --allow-empty -m more && git clone -q --depth 1 file://$PWD ../shallow && git -C ../shallow remote remove origin")
+        .ok();
+    let refused = stated("shallow");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("compared"), "{refused:?}");
     assert_eq!(stated("home").code, Some(3));
     let unknown = world.siglum(&world.root, &["relocate", "nowhere", "copy"]);
     assert_eq!(unknown.code, Some(3), "{unknown:?}");

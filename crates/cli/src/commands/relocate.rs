@@ -28,7 +28,7 @@ const ADVISED: usize = 5;
 /// were moved (they are looked for at their checkouts, beside the other repositories and in the current directory), and says
 /// by what each was matched. With OLD and NEW, you say that the repository that was at OLD is the one at NEW, where nothing
 /// else tells: it keeps its id, its sessions and the scope of what may leave. This is refused if the two have no root commit
-/// in common, or are fetched from different remotes.
+/// in common, are fetched from different remotes, or cannot be compared.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -276,6 +276,9 @@ fn refused(error: RelocationError, id: RepositoryId) -> CommandError {
         RelocationError::Unborn(_) => {
             Some("Commit or fetch something there first, so that it can be compared.".to_owned())
         }
+        RelocationError::Unproven(_) => Some(format!(
+            "Fetch its whole history (`git fetch --unshallow`), or run `siglum init --same-as {id}` there: it then shows the sessions of both."
+        )),
         RelocationError::OtherRoots(_) => {
             Some("It is another repository; nothing was changed.".to_owned())
         }

@@ -11,7 +11,7 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, NativeId, SessionId};
 use siglum_engine::record::import::{Replayed, ReplayedSession, import_replay, known_replay};
 use siglum_engine::worker;
-use siglum_gateway::AcpHistory;
+use siglum_gateway::{AcpHistory, AcpHistoryError};
 use siglum_gitstore::discover;
 use siglum_ledger::{Ledger as _, SqliteLedger, read};
 
@@ -110,7 +110,7 @@ pub(super) fn run(args: &Args, command: &str, cx: &Cx) -> Result<(), CommandErro
     match args.dry_run {
         true => {
             let mut ledger = cx.has_ledger().then(|| cx.open_ledger()).transpose()?;
-            let on_disk = on_disk(&agent);
+            let on_disk = on_disk();
             for (session, place) in chosen {
                 match next(
                     ledger.as_mut(),
@@ -163,7 +163,10 @@ fn listed(
             let of_this = history.sessions(Some(&here.worktree));
             let mut all = of_this.map_err(CommandError::failed)?;
             // Those that were begun further below have another directory. Some agents list one directory alone.
-            all.extend(history.sessions(None).unwrap_or_default());
+            match history.sessions(None) {
+                Err(AcpHistoryError::Agent(_)) => {}
+                more => all.extend(more.map_err(CommandError::failed)?),
+            }
             all
         }
     };
@@ -193,11 +196,10 @@ fn listed(
     Ok(all)
 }
 
-/// The sessions of the agent whose transcripts lie on this disk, which tell more.
-fn on_disk(agent: &AgentName) -> BTreeSet<NativeId> {
-    let spec = siglum_agents::find(agent.as_str());
-    let files = spec.map(|spec| (spec.discover)(&env::agent_dir(spec)));
-    let files = files.unwrap_or_default().into_iter();
+/// The sessions whose transcripts lie on this disk, which tell more, of all agents: one may be recorded under another name.
+fn on_disk() -> BTreeSet<NativeId> {
+    let agents = siglum_agents::AGENTS.iter();
+    let files = agents.flat_map(|agent| (agent.discover)(&env::agent_dir(agent)));
     files.map(|file| file.session).collect()
 }
 
@@ -221,8 +223,9 @@ fn next(
         None => Next::Load,
         Some(Replayed::Stored { session: known, .. }) => {
             let record = read(ledger, |tx| tx.session(known))?;
-            let last_at = record.map(|record| record.last_at);
-            match session.updated_at.is_some_and(|at| Some(at) <= last_at) {
+            // An import that was killed has not ended it.
+            let ended_at = record.and_then(|record| record.ended_at);
+            match session.updated_at.is_some_and(|at| Some(at) <= ended_at) {
                 true => Next::Unchanged,
                 false => Next::Load,
             }
@@ -250,7 +253,7 @@ fn bring_in(
 ) -> Result<(), CommandError> {
     let mut ledger = cx.open_ledger()?;
     let world = cx.world()?;
-    let on_disk = on_disk(agent);
+    let on_disk = on_disk();
     let bar = cx.ui.counter("sessions");
     bar.set_length(chosen.len() as u64);
     for (session, place) in chosen {
@@ -273,6 +276,12 @@ fn bring_in(
         }
         let steps = match history.load(&session) {
             Ok(steps) => steps,
+            Err(error @ AcpHistoryError::Interrupted) => {
+                bar.finish_and_clear();
+                cx.home.start_worker();
+                let error = CommandError::failed(error);
+                return Err(error.hint("Run the command again to import the others."));
+            }
             Err(error) => {
                 outcome.refused.push((session.native, error.to_string()));
                 if history.lives() {

@@ -1,11 +1,11 @@
 //! Where the repositories of this machine are now: which are gone, which were found again and by what, and what a person
 //! states of one that nothing tells of. Only [`relocate`] writes.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use siglum_gitstore::{Git, GitError, Repo, discover, marks, may_be_at, remote};
+use siglum_gitstore::{Git, GitError, Repo, discover, is_shallow, marks, may_be_at, remote};
 use siglum_ledger::{Durability, Ledger, LedgerError, RepositoryRecord, read, write};
 
 use super::clones::{Kinship, kinship, share_root};
@@ -117,17 +117,18 @@ fn is_in_place(world: &World<'_>, record: &RepositoryRecord) -> bool {
 fn candidates(records: &[RepositoryRecord], dirs: &[PathBuf]) -> Vec<Repo> {
     let worktrees = records.iter().flat_map(|record| &record.worktrees);
     let mut paths: Vec<PathBuf> = worktrees.map(|(path, _)| path.into()).collect();
-    let mut beside: BTreeSet<PathBuf> = BTreeSet::new();
-    let checkouts = records
-        .iter()
-        .map(|record| Path::new(record.checkout()).to_owned());
-    beside.extend(checkouts.filter_map(|path| Some(path.parent()?.to_owned())));
+    let mut beside: Vec<PathBuf> = Vec::new();
     for dir in dirs {
         let around = discover(dir, None, None).map(|repo| repo.worktree().to_owned());
         // Of whoever stands beside repositories, these are what was meant.
         beside.extend(around.map_or(Some(dir.clone()), |w| Some(w.parent()?.to_owned())));
         paths.push(dir.clone());
     }
+    // Behind those, which are not left out where there are many others.
+    let checkouts = records.iter().map(|record| Path::new(record.checkout()));
+    beside.extend(checkouts.filter_map(|path| Some(path.parent()?.to_owned())));
+    let mut seen = HashSet::new();
+    beside.retain(|dir| seen.insert(dir.clone()));
     for dir in beside.into_iter().take(DIRECTORIES_MOST) {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
         let entries = entries.take(ENTRIES_MOST).map(|entry| entry.path());
@@ -152,13 +153,18 @@ fn moved(
     if may_be_at(Path::new(&record.common_dir), record.id) {
         return None;
     }
-    let repo = repos.iter().find(|repo| {
+    let mut places = repos.iter().filter(|repo| {
         let marks = marks(repo.common_dir());
         let is_its_own = here
             .iter()
             .any(|r| r.common_dir == repo.place.common_dir && marks.contains(&r.id));
         marks.contains(&record.id) && !is_its_own
-    })?;
+    });
+    let repo = places.next()?;
+    // Copies have the mark, too, and nothing tells which of several is the one that was moved.
+    if places.any(|other| other.place.common_dir != repo.place.common_dir) {
+        return None;
+    }
     let mut signs = vec![Sign::Mark];
     let mut worktrees = record.worktrees.iter();
     if worktrees.any(|(path, _)| *path == repo.place.worktree) {
@@ -232,6 +238,9 @@ pub enum RelocationError {
     /// Nothing can be compared yet.
     #[error("the repository at {0} has no commit yet")]
     Unborn(String),
+    /// Nobody knows what one of them goes back to, as of a shallow clone, and no remote tells that they are the same.
+    #[error("the repository at {0} cannot be compared with the one that is gone")]
+    Unproven(String),
     /// It goes back to other commits.
     #[error("the repository at {0} has none of the root commits of the one that is gone")]
     OtherRoots(String),
@@ -286,6 +295,11 @@ pub fn planned_relocation(
             now,
             place: place.worktree.clone(),
         });
+    }
+    let has_roots = !record.identity.roots.is_empty() && !is_shallow(dir);
+    let is_same_remote = record.identity.remote.is_some() && record.identity.remote == remote(dir);
+    if !has_roots && !is_same_remote && !marks(dir).contains(&record.id) {
+        return Err(RelocationError::Unproven(place.worktree.clone()));
     }
     match occupant(&git, dir, record)? {
         Occupant::Same => {}

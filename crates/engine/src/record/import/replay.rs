@@ -109,7 +109,9 @@ pub fn known_replay(
             return Ok(Some(Replayed::Forgotten(session)));
         }
         let is_import = record.is_some_and(|r| r.origin == SessionOrigin::Import);
-        let is_ours = is_import && tx.sighted(session, Source::Transcript, MARK)?.is_some();
+        // Once a hook has seen it run, hooks tell what is new, under other names than a replay.
+        let is_unseen = is_import && tx.bindings(session)?.is_empty();
+        let is_ours = is_unseen && tx.sighted(session, Source::Transcript, MARK)?.is_some();
         Ok(Some(match is_ours && own.is_some() {
             true => Replayed::Stored {
                 session,
@@ -180,10 +182,9 @@ pub fn import_replay(
         }
     }
     let session = session.expect("because a session that is new has at least its beginning");
-    if entries > 0 {
-        take_name(world, ledger, session, agent, told)?;
-        close(world, ledger, session)?;
-    }
+    // Also of one that an import that was killed left without an end.
+    take_name(world, ledger, session, agent, told)?;
+    close(world, ledger, session)?;
     Ok(Replayed::Stored { session, entries })
 }
 
@@ -336,6 +337,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::tests::stage::{Stage, agent, at, in_process, native, prompt, says};
 
     fn keys(steps: &[ReplayedStep]) -> BTreeSet<String> {
         let mut seen = Sightings::new(Redactor::shared(), &[7; 32], Timestamp::from_seconds(1));
@@ -357,5 +359,50 @@ mod tests {
         // The agent let go of its first turn.
         assert!(keys(&before[2..]).is_subset(&first));
         assert!(keys(&[message("go on")]).is_disjoint(&first));
+    }
+
+    fn known(stage: &mut Stage) -> Option<Replayed> {
+        stage.play(|_, ledger| known_replay(ledger, &agent(), &native("one")).unwrap())
+    }
+
+    #[test]
+    fn an_import_that_was_killed_is_completed_and_what_hooks_see_is_left_to_them() {
+        let mut stage = Stage::new();
+        let listed = ReplayedSession {
+            native: native("one"),
+            cwd: "/home/dev/main".to_owned(),
+            title: None,
+            updated_at: Some(at(10)),
+        };
+        let steps = [ReplayedStep::Prompt("go on".to_owned())];
+        let import = |stage: &mut Stage| {
+            stage.play(|world, ledger| {
+                import_replay(world, ledger, &agent(), (&listed, None), &steps).unwrap()
+            })
+        };
+        let first = import(&mut stage);
+        let Replayed::Stored {
+            session,
+            entries: 2,
+        } = first
+        else {
+            panic!("{first:?}");
+        };
+        let stored = Replayed::Stored {
+            session,
+            entries: 0,
+        };
+        assert_eq!(known(&mut stage), Some(stored));
+        write(&mut stage.ledger, Durability::Process, |tx| {
+            tx.set_ended(session, None)
+        })
+        .unwrap();
+        assert_eq!(import(&mut stage), stored);
+        assert_eq!(stage.session(session).ended_at, Some(at(10)));
+        stage.hear(in_process(7, says("one", vec![prompt("t1", 20)])));
+        assert_eq!(
+            known(&mut stage),
+            Some(Replayed::RecordedOtherwise(session))
+        );
     }
 }

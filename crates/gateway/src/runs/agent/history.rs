@@ -17,6 +17,7 @@ use super::error::AgentError;
 use crate::runs::process::Start;
 use crate::runs::tools::{Call, cut};
 use crate::settings::Over;
+use crate::stop_signals::StopSignals;
 
 /// How many sessions are listed, in how many pages.
 const SESSIONS_MOST: usize = 10_000;
@@ -44,6 +45,9 @@ pub enum AcpHistoryError {
     /// It tells more of one session than is read.
     #[error("its history is larger than {most} MiB", most = HISTORY_MOST >> 20)]
     TooLarge,
+    /// Somebody wants to stop.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl From<AgentError> for AcpHistoryError {
@@ -55,6 +59,7 @@ impl From<AgentError> for AcpHistoryError {
 /// An agent that runs to tell what its sessions were. It is ended with this, and all below it.
 pub struct AcpHistory {
     agent: Acp,
+    signals: StopSignals,
     runtime: Runtime,
 }
 
@@ -72,14 +77,18 @@ impl AcpHistory {
     ) -> Result<Self, AcpHistoryError> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(AcpHistoryError::Runtime)?;
-        let over = Over(None);
-        let agent = runtime.block_on(Acp::start(Start {
+        let start = Start {
             program,
             arguments,
             cwd,
             variables,
-            over,
-        }))?;
+            over: Over(None),
+        };
+        let (agent, signals) = runtime.block_on(async {
+            let mut signals = StopSignals::listen().map_err(AcpHistoryError::Runtime)?;
+            let agent = unless_stopped(&mut signals, Acp::start(start)).await?;
+            Ok::<_, AcpHistoryError>((agent, signals))
+        })?;
         let able = &agent.able()["agentCapabilities"];
         if !able["sessionCapabilities"]["list"].is_object() {
             return Err(AcpHistoryError::Unable("session/list"));
@@ -87,7 +96,11 @@ impl AcpHistory {
         if able["loadSession"] != json!(true) {
             return Err(AcpHistoryError::Unable("session/load"));
         }
-        Ok(Self { agent, runtime })
+        Ok(Self {
+            agent,
+            signals,
+            runtime,
+        })
     }
 
     /// What the agent calls itself.
@@ -116,7 +129,8 @@ impl AcpHistory {
         let mut ignore = |_: &Value| {};
         for _ in 0..PAGES_MOST {
             let request = self.agent.replay("session/list", &params, &mut ignore);
-            let page = self.runtime.block_on(request)?;
+            let page = unless_stopped(&mut self.signals, request);
+            let page = self.runtime.block_on(page)?;
             let sessions = page["sessions"].as_array().into_iter().flatten();
             for session in sessions.filter_map(listed) {
                 all.entry(session.native.clone()).or_insert(session);
@@ -146,8 +160,20 @@ impl AcpHistory {
         let mut replay = Replay::new(session.native.as_str());
         let mut take = |update: &Value| replay.take(update);
         let request = self.agent.replay("session/load", &params, &mut take);
-        self.runtime.block_on(request)?;
+        let answer = unless_stopped(&mut self.signals, request);
+        self.runtime.block_on(answer)?;
         replay.steps()
+    }
+}
+
+/// What an agent answers, unless somebody wants to stop before: it is in a group of its own, and gets no signal.
+async fn unless_stopped<T>(
+    signals: &mut StopSignals,
+    answer: impl Future<Output = Result<T, AgentError>>,
+) -> Result<T, AcpHistoryError> {
+    tokio::select! {
+        () = signals.next() => Err(AcpHistoryError::Interrupted),
+        answer = answer => answer.map_err(AcpHistoryError::from),
     }
 }
 
