@@ -10,6 +10,7 @@
     reason = "tests start programs, and stop at the first surprise"
 )]
 
+mod acp_history;
 mod agent_settings;
 mod asking;
 mod auditing;
@@ -61,6 +62,7 @@ mod real_agents;
 mod real_blobs;
 mod real_sinks;
 mod recording;
+mod relocating;
 mod removing;
 mod resuming;
 mod rewritten_commits;

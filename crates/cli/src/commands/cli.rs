@@ -100,6 +100,7 @@ enum Command {
     Adopt(commands::adopt::Args),
     Import(commands::import::Args),
     Record(commands::record::Args),
+    Relocate(commands::relocate::Args),
     Forget(commands::forget::Args),
     Doctor(commands::doctor::Args),
     Verify(commands::verify::Args),
@@ -132,6 +133,8 @@ enum WorksOn {
 
 /// What there is for a server instead of a command that knows the own ledger alone.
 const COMMITS: &str = "The gateway of a store answers for commits: name it in SIGLUM_GATEWAY.";
+const PLACES: &str =
+    "A server knows repositories by their remotes: list its sessions with `--repository REMOTE`.";
 const RUNS: &str = "The gateway of a store takes the session: pass `--gateway URL`.";
 const RESUMES: &str = "A session is resumed on the machine where it ran.";
 const STATUS: &str = "Run `siglum doctor` to check the store.";
@@ -195,6 +198,7 @@ impl Command {
             Self::Sync(_) => WorksOn::OwnLedger("sync", SYNC),
             Self::Import(_) => WorksOn::OwnLedger("import", SYNC),
             Self::Record(_) => WorksOn::OwnLedger("record", TURNS),
+            Self::Relocate(_) => WorksOn::OwnLedger("relocate", PLACES),
             Self::Backup(_) => WorksOn::OwnLedger("backup", BACKUPS),
             Self::Restore(_) => WorksOn::OwnLedger("restore", BACKUPS),
             // The demo has a ledger of its own, in an environment without the variable.
@@ -385,6 +389,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Adopt(args) => commands::adopt::run(&args, cx),
         Command::Import(args) => commands::import::run(&args, cx),
         Command::Record(args) => commands::record::run(&args, cx),
+        Command::Relocate(args) => commands::relocate::run(&args, cx),
         Command::Forget(args) => commands::forget::run(&args, cx),
         Command::Doctor(args) => commands::doctor::run(&args, cx),
         Command::Verify(args) => commands::verify::run(&args, cx),

@@ -31,6 +31,7 @@ pub mod pipeline;
 pub mod projection;
 pub mod rebuild;
 pub mod record;
+pub mod relocate;
 pub mod restore;
 pub mod resume;
 pub mod run;
