@@ -80,11 +80,11 @@ fn arrows_choose_and_a_key_before_the_answer_waits_for_it() {
     open(&mut terminal, &siglum("search"), "2 sessions");
     // The newest comes first.
     terminal.keys("\u{1b}[B\r", LEAVE);
-    terminal.keys("", "\"Look at the carts\"");
+    terminal.keys("", "  > Look at the carts");
     assert_eq!(terminal.ended().0, "0");
     open(&mut terminal, &siglum("search"), "2 sessions");
     terminal.keys("\u{1b}OB\u{1b}[A\r", LEAVE);
-    terminal.keys("", "\"Look at the bills\"");
+    terminal.keys("", "  > Look at the bills");
     assert_eq!(terminal.ended().0, "0");
     open(&mut terminal, &siglum("search"), "2 sessions");
     terminal.keys("zebra\r", LEAVE);

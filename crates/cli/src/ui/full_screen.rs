@@ -12,8 +12,10 @@ use siglum_domain::SessionId;
 
 use super::shown::Shown;
 
-/// Another screen beside what the terminal shows, lines that end at its edge, and marks around what is pasted.
-const ENTER: &str = "\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[2J";
+/// Another screen beside what the terminal shows.
+const ENTER: &str = "\x1b[?1049h";
+/// Lines that end at the edge of the screen, marks around what is pasted, and nothing on it.
+const CLEAR: &str = "\x1b[?7l\x1b[?2004h\x1b[2J";
 const LEAVE: &str = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
 /// How many lines for standard error wait at most until the terminal is given back.
 const HELD_MOST: usize = 100;
@@ -61,10 +63,11 @@ impl Row {
         Self { text, beside: None }
     }
 
+    /// What was there goes first: behind a row that is full, the cursor stands on its last character.
     fn drawn(&self) -> String {
-        let mut drawn = format!("{}\x1b[K", Shown(&self.text));
+        let mut drawn = format!("\x1b[K{}", Shown(&self.text));
         if let Some((column, text)) = &self.beside {
-            let _ = write!(drawn, "\x1b[{}G{}\x1b[K", column + 1, Shown(text));
+            let _ = write!(drawn, "\x1b[{}G\x1b[K{}", column + 1, Shown(text));
         }
         drawn
     }
@@ -72,6 +75,9 @@ impl Row {
 
 /// The screen, which is given back when this goes.
 pub struct FullScreen {
+    /// How the terminal was before. It is read once: whoever is stopped and goes on in the background would read how the
+    /// shell has it for its own line.
+    before: Termios,
     /// The rows that stand on it.
     drawn: Vec<String>,
 }
@@ -101,8 +107,12 @@ impl FullScreen {
                 usual(what);
             }));
         });
-        take()?;
-        Ok(Self { drawn: Vec::new() })
+        let screen = Self {
+            before: tcgetattr(io::stdin())?,
+            drawn: Vec::new(),
+        };
+        screen.take()?;
+        Ok(screen)
     }
 
     /// How large it is; that of an old terminal where nobody tells.
@@ -146,10 +156,19 @@ impl FullScreen {
     /// The terminal refuses.
     pub fn refresh(&mut self) -> io::Result<()> {
         self.drawn.clear();
-        if let Some(taken) = taken().as_ref() {
-            take_keys(&taken.before)?;
+        if taken().is_some() {
+            take_keys(&self.before)?;
+            put(CLEAR)?;
         }
-        put("\x1b[2J")
+        Ok(())
+    }
+
+    fn take(&self) -> io::Result<()> {
+        let (before, held) = (self.before.clone(), Vec::new());
+        // First of all: whatever fails behind it, it is given back.
+        *taken() = Some(Taken { before, held });
+        take_keys(&self.before)?;
+        put(&format!("{ENTER}{CLEAR}"))
     }
 
     /// Gives the terminal back and stops, until somebody has it go on. Where nobody could, nothing happens.
@@ -165,7 +184,7 @@ impl FullScreen {
         give_back(taken().take());
         kill_current_process_group(Signal::STOP)?;
         self.drawn.clear();
-        take()
+        self.take()
     }
 
     /// Sends an id to the clipboard of the terminal. Nobody tells whether the terminal takes it.
@@ -193,14 +212,6 @@ pub(super) fn write_error(line: &str) {
             let _ = writeln!(io::stderr().lock(), "{line}");
         }
     }
-}
-
-fn take() -> io::Result<()> {
-    let before = tcgetattr(io::stdin())?;
-    take_keys(&before)?;
-    let held = Vec::new();
-    *taken() = Some(Taken { before, held });
-    put(ENTER)
 }
 
 /// Has the terminal pass on every key as it is pressed.
@@ -270,7 +281,8 @@ mod tests {
             beside: Some((40, "b\x1b[2J\r\n".to_owned())),
         };
         let drawn = row.drawn();
-        assert!(drawn.starts_with("\x1b[33ma\\u{1b}]52;c;aGk=\\u{7}\x1b[0m\x1b[K"));
-        assert!(drawn.ends_with("\x1b[41Gb\\u{1b}[2J\\r\\n\x1b[K"));
+        let row = "\x1b[K\x1b[33ma\\u{1b}]52;c;aGk=\\u{7}\x1b[0m";
+        let beside = "\x1b[41G\x1b[Kb\\u{1b}[2J\\r\\n";
+        assert_eq!(drawn, format!("{row}{beside}"));
     }
 }

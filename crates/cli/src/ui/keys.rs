@@ -136,6 +136,11 @@ fn character(bytes: &[u8]) -> Start {
 fn escaped(bytes: &[u8]) -> Start {
     match bytes.get(1) {
         None => Start::Part,
+        // A function key of the Linux console.
+        Some(b'[') if bytes.get(2) == Some(&b'[') => match bytes.len() {
+            3 => Start::Part,
+            _ => Start::Whole(None, 4),
+        },
         Some(b'[') => control_sequence(bytes),
         Some(b'O') => match bytes.get(2) {
             None => Start::Part,
@@ -218,6 +223,7 @@ mod tests {
             &[Key::Backspace, Key::Char('z')],
         );
         check(b"\xff\xc3a", &[Key::Char('a')]);
+        check(b"\x1b[[Ab", &[Key::Char('b')]);
         // An answer of a terminal is no text.
         check(b"\x1b[?62;4cb", &[Key::Char('b')]);
     }

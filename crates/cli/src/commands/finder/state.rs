@@ -157,7 +157,11 @@ impl Finder {
         // The same question may be answered again, with more.
         let is_again = self.answered.replace(answer.number) == Some(answer.number);
         match answer.result {
-            Err(rule) => self.standing = Standing::Refused(rule),
+            Err(rule) => {
+                // What is listed is not what was meant.
+                self.pending = None;
+                self.standing = Standing::Refused(rule);
+            }
             Ok(list) => {
                 let before = self.chosen().filter(|_| is_again).map(|item| item.session);
                 let place = list.items.iter().position(|i| Some(i.session) == before);
@@ -314,6 +318,11 @@ pub(super) mod tests {
         let two = vec![item(2, "two", false)];
         let chosen = Action::Choose(Choice::Show(session(2), None));
         assert_eq!(finder.receive(answer(number, two)), Some(chosen));
+        // What is no query chooses nothing of what was listed before.
+        let number = typed(&mut finder, "\"");
+        finder.press(Key::Enter);
+        let result = Err("no end".to_owned());
+        assert_eq!(finder.receive(Answer { number, result }), None);
         // Whoever types on did not mean it.
         let number = typed(&mut finder, "x");
         finder.press(Key::Enter);
