@@ -27,6 +27,7 @@ mod contexts;
 mod costs;
 mod editors;
 mod faults;
+mod finder;
 mod foreign_hooks;
 mod forgetting;
 mod front_end;

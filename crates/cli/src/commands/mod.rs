@@ -14,6 +14,7 @@ pub mod cost;
 pub mod demo;
 pub mod doctor;
 pub mod files;
+pub mod finder;
 pub mod forget;
 pub mod heartbeat;
 pub mod help;

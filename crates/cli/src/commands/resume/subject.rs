@@ -10,14 +10,18 @@ use siglum_engine::worker;
 use siglum_ledger::{Ledger, RepositoryRecord, SessionFilter, SqliteLedger, read};
 
 use crate::clock;
+use crate::commands::finder::{self, Choice, Purpose, Wanted};
 use crate::commands::session::list::title;
 use crate::commands::{show, why};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::scope::Where;
+use crate::time::Period;
 use crate::ui;
 
-/// How many sessions a person chooses from.
+/// How many sessions a person chooses from by a number, and in the finder.
 const CHOICES: usize = 20;
+const LISTED: usize = 100;
 /// How many of the newest sessions are searched for words.
 const SEARCHED: usize = 1000;
 /// How many sessions are named where nobody can choose.
@@ -82,11 +86,12 @@ fn by_words(
     here: Option<&RepositoryRecord>,
     words: &[String],
 ) -> Result<SessionId, CommandError> {
-    let words = words.join(" ");
-    let shown = ui::one_line(&words, 80);
+    let text = words.join(" ");
+    let shown = ui::one_line(&text, 80);
+    let query = SearchQuery::parse(&text, clock::now())
+        .map_err(|error| CommandError::usage(error.to_string()))?;
     let query = Query {
-        query: SearchQuery::parse(&words, clock::now())
-            .map_err(|error| CommandError::usage(error.to_string()))?,
+        query,
         sessions: filter(ledger, here, SEARCHED)?,
         commits_in: Vec::new(),
         most: CHOICES,
@@ -102,6 +107,7 @@ fn by_words(
                 .hint("Run `siglum session list` or `siglum search` to find the session."),
         ),
         [only] => Ok(only.listing.record.id),
+        _ if finder::is_possible(cx) => choose_on_screen(cx, here, text),
         _ => choose(cx, &found, &format!("`{shown}` matches several sessions")),
     }
 }
@@ -126,7 +132,33 @@ fn newest(
                 .hint("Name one of another repository; `siglum session list --all` lists them."),
         );
     }
-    choose(cx, &sessions, "no session is named")
+    match finder::is_possible(cx) {
+        true => choose_on_screen(cx, here, String::new()),
+        false => choose(cx, &sessions, "no session is named"),
+    }
+}
+
+/// Lets a person choose in the finder, in which a text is typed already.
+fn choose_on_screen(
+    cx: &Cx,
+    here: Option<&RepositoryRecord>,
+    text: String,
+) -> Result<SessionId, CommandError> {
+    let wanted = Wanted {
+        purpose: Purpose::Resume,
+        place: match here {
+            Some(_) => Where::default(),
+            None => Where::everywhere(),
+        },
+        agent: None,
+        period: Period::default(),
+        most: LISTED,
+        text,
+    };
+    match finder::choose(cx, &wanted)? {
+        Some(Choice::Resume(session) | Choice::Show(session, _)) => Ok(session),
+        None => Err(CommandError::failed("no session was chosen")),
+    }
 }
 
 /// The newest sessions of this repository and its clones; of all, outside of one.
