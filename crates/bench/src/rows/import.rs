@@ -130,8 +130,7 @@ pub(crate) fn in_this_process(root: &Path) -> Fallible<()> {
     let start = Instant::now();
     let mut ledger = home.ledger()?;
     let user = &home.user;
-    let on_disk =
-        import::transcripts_on_disk(&|agent| (agent.default_dir)(user), None, &mut |_| None);
+    let on_disk = import::transcripts_on_disk(&|agent| (agent.default_dir)(user), None, None)?;
     for found in on_disk.found {
         import::import(&world, &mut ledger, &found, &mut |_| {})?;
     }

@@ -89,8 +89,8 @@ fn recall(scene: &Scene) -> Fallible<Vec<Line>> {
     ])
 }
 
-/// Whole processes: of a rare word, of a common one, of a phrase and of two words, and of a rare word with nothing in the
-/// system's cache.
+/// Whole processes: of a rare word, of a common one, of a phrase, of two words and of one that is not typed to its end; and
+/// of a rare and a common word with nothing in the system's cache.
 fn times(run: &Run, scene: &Scene) -> Fallible<Vec<Line>> {
     let rare = scene.corpus.needles.first().ok_or("no needle")?;
     let rare = rare.needle.query.as_str();
@@ -100,6 +100,8 @@ fn times(run: &Run, scene: &Scene) -> Fallible<Vec<Line>> {
         ("two words", "return self"),
         ("a phrase", "\"let mut\""),
         ("failed calls", "is:error return"),
+        // As the finder asks while somebody types.
+        ("the beginning of a word", "retur*"),
     ];
     let (home, dir) = (&scene.home, &scene.repo.dir);
     let search =

@@ -1,10 +1,11 @@
 //! `siglum import`: the sessions that agents left on disk.
 
+#[cfg(feature = "gateway")]
+pub mod acp;
 pub mod show;
 
 use std::path::{Path, PathBuf};
 
-use siglum_agents::TranscriptFile;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::record::import::{self, ImportableTranscript, Linked, OnDisk};
 use siglum_engine::{EngineError, World, worker};
@@ -50,6 +51,15 @@ pub struct Args {
     /// Import only these transcripts, or those in these directories; they must be inside the agent's own directory
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// Import the sessions that an agent lists and replays over the Agent Client Protocol: the command that starts it
+    #[cfg(feature = "gateway")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "paths")]
+    acp: Option<String>,
+    /// Name to record the sessions of `--acp` under: 1 to 64 of the characters a-z 0-9 - (default: what the agent
+    /// calls itself)
+    #[cfg(feature = "gateway")]
+    #[arg(long, value_name = "NAME", requires = "acp")]
+    agent: Option<String>,
 }
 
 /// What an import brought.
@@ -64,23 +74,24 @@ struct Outcome {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    #[cfg(feature = "gateway")]
+    if let Some(command) = &args.acp {
+        return acp::run(args, command, cx);
+    }
     // A path says itself which repository it is of.
     let common_dir = if args.all || !args.paths.is_empty() {
         None
     } else {
         Some(cx.repo()?.place.common_dir)
     };
-    let list = |known: &mut dyn FnMut(&TranscriptFile) -> Option<String>| {
-        import::transcripts_on_disk(&env::agent_dir, common_dir.as_deref(), known)
-    };
+    let common_dir = common_dir.as_deref();
     if args.dry_run {
-        let (chosen, wrong) = choose(args, list(&mut |_| None));
+        let on_disk = import::transcripts_on_disk(&env::agent_dir, common_dir, None)?;
+        let (chosen, wrong) = choose(args, on_disk);
         return preview(cx, &chosen, &wrong);
     }
     let mut ledger = cx.open_ledger()?;
-    let on_disk = read(&mut ledger, |tx| {
-        Ok(list(&mut |file| import::known_directory(tx, file)))
-    })?;
+    let on_disk = import::transcripts_on_disk(&env::agent_dir, common_dir, Some(&mut ledger))?;
     let (chosen, wrong) = choose(args, on_disk);
     let mut outcome = Outcome::default();
     for (path, (reason, detail)) in &wrong {

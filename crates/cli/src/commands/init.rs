@@ -414,9 +414,8 @@ fn finish(cx: &Cx, repo: Option<&Repo>, changes: usize, plan: &Plan) -> Result<(
         _ => "Siglum is enabled.",
     });
     let Some(repo) = repo else { return Ok(()) };
-    let found =
-        import::transcripts_on_disk(&env::agent_dir, Some(&repo.place.common_dir), &mut |_| None)
-            .found;
+    let common_dir = Some(repo.place.common_dir.as_str());
+    let found = import::transcripts_on_disk(&env::agent_dir, common_dir, None)?.found;
     if found.is_empty() {
         cx.ui.status(match is_hindered {
             true => "A commit now has its session if the hooks of an agent observe it; run `siglum doctor` to see how to enable git hooks, too.",

@@ -4,6 +4,7 @@
 //! [`link_commits`] finds the commits that hold their work.
 
 mod commits;
+mod replay;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -20,14 +21,21 @@ use siglum_ledger::{
     read, write,
 };
 
+use crate::damage::undamaged;
 use crate::record::deliver::{Delivered, deliver};
 use crate::record::{session_log, transcript};
 use crate::{EngineError, World};
 
 pub use commits::{Linked, commits_with, is_owed, link_commits};
+pub use replay::{
+    Replayed, ReplayedCall, ReplayedSession, ReplayedStep, import_replay, known_replay,
+};
 
 /// How much of a transcript tells where and when it was written, in bytes: most need little.
 const HEADS: [u64; 3] = [8 << 10, 64 << 10, 256 << 10];
+/// How many files one transaction says are to be read: hooks wait for its end, and a session may have thousands of
+/// sub-agents.
+const WANTED_TOGETHER: usize = 64;
 
 /// A transcript to import, and the repository that it was written in.
 #[derive(Debug, Clone)]
@@ -67,61 +75,133 @@ pub struct OnDisk {
     pub refused: Vec<(TranscriptFile, String)>,
 }
 
+/// An agent with the files of one session, its own before those of its sub-agents.
+type SessionFiles = (&'static AgentSpec, Vec<TranscriptFile>);
+
 /// The transcripts on this machine that were written in a repository, newest first. Those of sub-agents come with their
-/// session, and are what is left of it where its own is gone. `known` says which [directory](known_directory) one was
-/// written in; of others, the head is read.
-#[must_use]
+/// session, and are what is left of it where its own is gone. Where they were written stands in their heads; of those that
+/// were read to their end, it is looked up in the ledger, if one is given.
+///
+/// # Errors
+/// Those of the ledger.
 pub fn transcripts_on_disk(
     dir_of: &dyn Fn(&AgentSpec) -> PathBuf,
     common_dir: Option<&str>,
-    known: &mut dyn FnMut(&TranscriptFile) -> Option<String>,
-) -> OnDisk {
+    ledger: Option<&mut dyn Ledger>,
+) -> Result<OnDisk, LedgerError> {
+    let sessions: Vec<SessionFiles> = siglum_agents::AGENTS
+        .iter()
+        .flat_map(|agent| session_files(agent, &dir_of(agent)))
+        .collect();
+    let known = match ledger {
+        Some(ledger) => known_directories(ledger, &sessions)?,
+        None => vec![None; sessions.len()],
+    };
     let mut on_disk = OnDisk::default();
-    let mut places: BTreeMap<String, Option<Place>> = BTreeMap::new();
-    for agent in siglum_agents::AGENTS {
-        for mut files in by_session((agent.discover)(&dir_of(agent))) {
-            let file = files.remove(0);
-            let cwd = match file.cwd.clone().or_else(|| known(&file)) {
-                Some(cwd) => Ok(Some(cwd)),
-                None => head_says(&file.path, agent.first_cwd),
-            };
-            let cwd = match cwd {
-                Ok(Some(cwd)) => cwd,
-                // A transcript in which nothing happened names no directory.
-                Ok(None) => continue,
-                Err(error) => {
-                    on_disk.refused.push((file, error.to_string()));
-                    continue;
+    let mut places = Places::new();
+    for ((agent, files), known) in sessions.iter().zip(known) {
+        match importable(agent, files, known, &mut places) {
+            Ok(Some(found)) => {
+                let here = |wanted| found.place.as_ref().is_some_and(|p| p.common_dir == wanted);
+                if common_dir.is_none_or(here) {
+                    on_disk.found.push(found);
                 }
-            };
-            let place = places
-                .entry(cwd.clone())
-                .or_insert_with(|| discover(Path::new(&cwd), None, None).map(|repo| repo.place))
-                .clone();
-            let here = |wanted| place.as_ref().is_some_and(|p| p.common_dir == wanted);
-            if common_dir.is_none_or(here) {
-                on_disk.found.push(ImportableTranscript {
-                    agent,
-                    subagents: files,
-                    file,
-                    cwd,
-                    place,
-                });
             }
+            Ok(None) => {}
+            Err(error) => on_disk.refused.push((files[0].clone(), error.to_string())),
         }
     }
     let key = |f: &ImportableTranscript| std::cmp::Reverse((f.modified(), f.file.stream.clone()));
     on_disk.found.sort_by_key(key);
-    on_disk
+    Ok(on_disk)
+}
+
+/// The repositories of working directories.
+type Places = BTreeMap<String, Option<Place>>;
+
+/// The files of one session, its own first, to be imported; none where nothing happened in it, so that it names no directory.
+fn importable(
+    agent: &'static AgentSpec,
+    files: &[TranscriptFile],
+    known: Option<String>,
+    places: &mut Places,
+) -> std::io::Result<Option<ImportableTranscript>> {
+    let Some((file, subagents)) = files.split_first() else {
+        return Ok(None);
+    };
+    let cwd = match file.cwd.clone().or(known) {
+        Some(cwd) => Some(cwd),
+        None => head_says(&file.path, agent.first_cwd)?,
+    };
+    let Some(cwd) = cwd else {
+        return Ok(None);
+    };
+    let place = places
+        .entry(cwd.clone())
+        .or_insert_with(|| discover(Path::new(&cwd), None, None).map(|repo| repo.place))
+        .clone();
+    Ok(Some(ImportableTranscript {
+        agent,
+        file: file.clone(),
+        subagents: subagents.to_vec(),
+        cwd,
+        place,
+    }))
+}
+
+/// The directories that sessions were in, as far as the ledger knows them.
+fn known_directories(
+    ledger: &mut dyn Ledger,
+    sessions: &[SessionFiles],
+) -> Result<Vec<Option<String>>, LedgerError> {
+    // One transaction, in which no file is read: there may be tens of thousands.
+    read(ledger, |tx| {
+        let known = |(_, files): &SessionFiles| known_directory(tx, files.first());
+        sessions.iter().map(known).collect()
+    })
 }
 
 /// The directory that a transcript was written in, where it was read to its end and is the same file still.
-pub fn known_directory(tx: &mut dyn Transaction, file: &TranscriptFile) -> Option<String> {
-    let known = tx.transcript(&file.stream).ok()??;
-    if known.read_to != file.bytes || !is_same(&known, file) {
-        return None;
+fn known_directory(
+    tx: &mut dyn Transaction,
+    file: Option<&TranscriptFile>,
+) -> Result<Option<String>, LedgerError> {
+    let Some(file) = file else { return Ok(None) };
+    let is_read = |known: &TranscriptRecord| known.read_to == file.bytes && is_same(known, file);
+    let Some(known) = tx.transcript(&file.stream)?.filter(is_read) else {
+        return Ok(None);
+    };
+    let session = undamaged(tx.session(known.session))?.flatten();
+    Ok(session.and_then(|session| session.cwd))
+}
+
+/// The transcripts in an agent's own directory of which a file is so old, and of which something is not in the ledger yet.
+///
+/// # Errors
+/// Those of the ledger. What cannot be read is left out.
+pub fn unread_since(
+    ledger: &mut dyn Ledger,
+    agent: &'static AgentSpec,
+    dir: &Path,
+    written_until: Timestamp,
+) -> Result<Vec<ImportableTranscript>, LedgerError> {
+    let mut sessions = session_files(agent, dir);
+    sessions.retain(|(_, files)| files.iter().any(|file| file.modified <= written_until));
+    let known = known_directories(ledger, &sessions)?;
+    let mut places = Places::new();
+    let mut all: Vec<ImportableTranscript> = Vec::new();
+    for ((agent, files), known) in sessions.iter().zip(known) {
+        all.extend(importable(agent, files, known, &mut places).ok().flatten());
     }
-    tx.session(known.session).ok()??.cwd
+    let mut unread = unread(ledger, &all)?.into_iter();
+    all.retain(|_| unread.next().is_some_and(|bytes| bytes > 0));
+    Ok(all)
+}
+
+/// The sessions in an agent's own directory.
+fn session_files(agent: &'static AgentSpec, dir: &Path) -> Vec<SessionFiles> {
+    let sessions = by_session((agent.discover)(dir)).into_iter();
+    sessions.map(|files| (agent, files)).collect()
 }
 
 /// The files of each session, its own before those of its sub-agents. One with several of its own stands several times.
@@ -197,24 +277,31 @@ pub fn unread(
     found: &[ImportableTranscript],
 ) -> Result<Vec<u64>, LedgerError> {
     // One transaction: there may be tens of thousands that were read long ago.
-    read(ledger, |tx| {
-        found.iter().map(|found| unread_bytes(tx, found)).collect()
-    })
+    let offsets: Vec<Vec<u64>> = read(ledger, |tx| {
+        found.iter().map(|found| read_offsets(tx, found)).collect()
+    })?;
+    // Behind it: files are opened for this.
+    let mut unread: Vec<u64> = Vec::with_capacity(found.len());
+    for (found, offsets) in found.iter().zip(offsets) {
+        let files = found.files().zip(offsets);
+        let bytes = files.map(|(file, from)| whole_lines(file, from).saturating_sub(from));
+        unread.push(bytes.sum());
+    }
+    Ok(unread)
 }
 
-fn unread_bytes(
+/// How far each file of a session was read, in bytes.
+fn read_offsets(
     tx: &mut dyn Transaction,
     found: &ImportableTranscript,
-) -> Result<u64, LedgerError> {
-    let mut bytes = 0;
+) -> Result<Vec<u64>, LedgerError> {
+    let mut offsets = Vec::new();
     for file in found.files() {
-        let read_to = match tx.transcript(&file.stream)? {
-            Some(known) if is_same(&known, file) => known.read_to,
-            _ => 0,
-        };
-        bytes += whole_lines(file, read_to).saturating_sub(read_to);
+        let known = tx.transcript(&file.stream)?;
+        let same = known.filter(|known| is_same(known, file));
+        offsets.push(same.map_or(0, |known| known.read_to));
     }
-    Ok(bytes)
+    Ok(offsets)
 }
 
 /// Where the last line with an end ends, behind `from`, which is the end of one. A file that cannot be read counts whole:
@@ -262,28 +349,25 @@ pub fn import(
 ) -> Result<SessionId, EngineError> {
     let agent = name(found);
     let session = session_of(world, ledger, &agent, found)?;
-    if read(ledger, |tx| unread_bytes(tx, found))? == 0 {
-        return Ok(session);
-    }
-    let mut wanted = Vec::new();
-    for file in found.files() {
-        let known = read(ledger, |tx| tx.transcript(&file.stream))?;
-        let is_read = |known: &TranscriptRecord| whole_lines(file, known.read_to) == known.read_to;
-        if !known.is_some_and(|known| is_same(&known, file) && is_read(&known)) {
-            wanted.push(unread_transcript(found, file, &agent, session));
-        }
-    }
+    let offsets = read(ledger, |tx| read_offsets(tx, found))?;
+    let wanted: Vec<TranscriptRecord> = found
+        .files()
+        .zip(offsets)
+        .filter(|(file, from)| whole_lines(file, *from) > *from)
+        .map(|(file, _)| unread_transcript(found, file, &agent, session))
+        .collect();
     // Together: of many short transcripts, each transaction takes longer than what is read.
-    write(ledger, Durability::Process, |tx| {
-        let record = tx.session(session)?;
-        if let Some((repository, since)) = record.and_then(|r| Some((r.repository?, r.created_at)))
-        {
-            commits::owe(tx, repository, since)?;
-        }
-        wanted
-            .iter()
-            .try_for_each(|record| tx.want_transcript(record))
-    })?;
+    for wanted in wanted.chunks(WANTED_TOGETHER) {
+        write(ledger, Durability::Process, |tx| {
+            let record = tx.session(session)?;
+            let owed = record.and_then(|r| Some((r.repository?, r.created_at)));
+            if let Some((repository, since)) = owed {
+                commits::owe(tx, repository, since)?;
+            }
+            let mut wanted = wanted.iter();
+            wanted.try_for_each(|record| tx.want_transcript(record))
+        })?;
+    }
     for record in &wanted {
         read_all(world, ledger, found, &agent, &record.stream, progress)?;
     }
@@ -341,7 +425,8 @@ fn left_open(
     tx: &mut dyn Transaction,
     session: SessionId,
 ) -> Result<Option<SessionRecord>, LedgerError> {
-    let Some(record) = tx.session(session)? else {
+    // One that is damaged keeps nobody from ending the others.
+    let Some(record) = undamaged(tx.session(session))?.flatten() else {
         return Ok(None);
     };
     let seen = record.origin != SessionOrigin::Import || !tx.bindings(session)?.is_empty();

@@ -12,7 +12,7 @@ use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use super::columns::{Col, clean, count, get, int, limit, opt, raw};
 use super::listing::Conditions;
 use super::tx::{Tx, Value};
-use crate::lookup::{greatest_of_each, short_forms};
+use crate::lookup::{checkpoints_of_each, commits_of_each, short_forms};
 use crate::record::*;
 use crate::row::{facts_json, from_json, from_word, json, stored_files, word};
 use crate::stored::{CommitRow, IntentRow, committer, intent_state};
@@ -192,15 +192,8 @@ impl Commits for Tx<'_> {
     }
 
     fn commits(&mut self, filter: &CommitFilter) -> Result<Vec<CommitRecord>> {
-        if filter.repositories.len() > 1 && filter.prefix.is_none() {
-            let of_one = |repository| {
-                self.commits(&CommitFilter {
-                    repositories: vec![repository],
-                    ..filter.clone()
-                })
-            };
-            let key = |c: &CommitRecord| (c.at, c.commit.clone(), c.repository);
-            return greatest_of_each(&filter.repositories, filter.limit, of_one, key);
+        if let Some(found) = commits_of_each(filter, |one| self.commits(one)) {
+            return found;
         }
         let repositories: Vec<_> = filter.repositories.iter().map(|id| Col(*id)).collect();
         // No digit comes after `g`.
@@ -439,16 +432,8 @@ impl Commits for Tx<'_> {
     }
 
     fn checkpoints(&mut self, filter: &CheckpointFilter) -> Result<Vec<CheckpointRecord>> {
-        let is_pinned = filter.session.is_some() || !filter.links.is_empty();
-        if filter.repositories.len() > 1 && !is_pinned {
-            let of_one = |repository| {
-                self.checkpoints(&CheckpointFilter {
-                    repositories: vec![repository],
-                    ..filter.clone()
-                })
-            };
-            let key = |k: &CheckpointRecord| (k.at, k.id);
-            return greatest_of_each(&filter.repositories, filter.limit, of_one, key);
+        if let Some(found) = checkpoints_of_each(filter, |one| self.checkpoints(one)) {
+            return found;
         }
         let session = filter.session.map(Col);
         let links: Vec<_> = filter

@@ -9,7 +9,7 @@ use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int, opt};
 use super::open::Tx;
-use crate::lookup::{greatest_of_each, short_forms};
+use crate::lookup::{checkpoints_of_each, commits_of_each, short_forms};
 use crate::record::*;
 use crate::row::{facts_json, from_json, from_word, json, stored_files, word};
 use crate::stored::{CommitRow, IntentRow, committer, intent_state};
@@ -234,15 +234,8 @@ impl Commits for Tx<'_> {
     }
 
     fn commits(&mut self, filter: &CommitFilter) -> Result<Vec<CommitRecord>> {
-        if filter.repositories.len() > 1 && filter.prefix.is_none() {
-            let of_one = |repository| {
-                self.commits(&CommitFilter {
-                    repositories: vec![repository],
-                    ..filter.clone()
-                })
-            };
-            let key = |c: &CommitRecord| (c.at, c.commit.clone(), c.repository);
-            return greatest_of_each(&filter.repositories, filter.limit, of_one, key);
+        if let Some(found) = commits_of_each(filter, |one| self.commits(one)) {
+            return found;
         }
         // Left to itself the planner sorts all rows that an index has in their order.
         let index = match (&filter.prefix, filter.repositories.len()) {
@@ -478,16 +471,8 @@ impl Commits for Tx<'_> {
     }
 
     fn checkpoints(&mut self, filter: &CheckpointFilter) -> Result<Vec<CheckpointRecord>> {
-        let is_pinned = filter.session.is_some() || !filter.links.is_empty();
-        if filter.repositories.len() > 1 && !is_pinned {
-            let of_one = |repository| {
-                self.checkpoints(&CheckpointFilter {
-                    repositories: vec![repository],
-                    ..filter.clone()
-                })
-            };
-            let key = |k: &CheckpointRecord| (k.at, k.id);
-            return greatest_of_each(&filter.repositories, filter.limit, of_one, key);
+        if let Some(found) = checkpoints_of_each(filter, |one| self.checkpoints(one)) {
+            return found;
         }
         let mut values: Vec<Box<dyn rusqlite::ToSql>> = Vec::new();
         // All of these are about one session.

@@ -126,7 +126,9 @@ impl Machine {
             objects: ObjectStore::open(self.dir.path().join("objects")).unwrap(),
         };
         let dir = self.dir.path().join("agent");
-        let found = transcripts_on_disk(&|_| dir.clone(), None, &mut |_| None).found;
+        let found = transcripts_on_disk(&|_| dir.clone(), None, None)
+            .unwrap()
+            .found;
         for found in &found {
             let session = import(&world, ledger, found, &mut |_| {}).unwrap();
             close(&world, ledger, session).unwrap();
@@ -191,4 +193,31 @@ fn commits_are_linked_by_content_and_by_what_commands_name() {
 
     // Nothing is new: nothing is looked at again.
     assert_eq!(machine.import(&mut ledger), 0);
+}
+
+#[test]
+fn the_head_of_a_transcript_that_was_read_to_its_end_is_not_read_again() {
+    let machine = Machine::new();
+    machine.commit("human", "typed\n", 5);
+    machine.transcript(&[machine.line(1, "user", &json!("Look"), &Value::Null)]);
+    let mut ledger = machine.ledger();
+    machine.import(&mut ledger);
+
+    // The same file with as many bytes, whose head names no directory any more.
+    let dir = machine.dir.path().join("agent");
+    let path = dir.join(format!("projects/-repo/{SESSION}.jsonl"));
+    let text = fs::read_to_string(&path).unwrap();
+    let text = text.replace("\"cwd\"", "\"dir\"");
+    fs::write(&path, &text).unwrap();
+    let dir_of = |_: &AgentSpec| dir.clone();
+    let by_its_head = transcripts_on_disk(&dir_of, None, None).unwrap().found;
+    assert!(by_its_head.is_empty(), "{by_its_head:?}");
+    let known = transcripts_on_disk(&dir_of, None, Some(&mut ledger)).unwrap();
+    let known: Vec<&str> = known.found.iter().map(|f| f.cwd.as_str()).collect();
+    assert_eq!(known, [machine.repo().to_str().unwrap()]);
+
+    // Something is new: the head says where it was written, or nothing does.
+    fs::write(&path, format!("{text}{{}}\n")).unwrap();
+    let found = transcripts_on_disk(&dir_of, None, Some(&mut ledger)).unwrap();
+    assert!(found.found.is_empty(), "{found:?}");
 }

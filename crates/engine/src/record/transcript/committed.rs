@@ -16,6 +16,8 @@ use crate::World;
 const MOST: u64 = 8 << 20;
 /// How many times one transcript may ask: each costs a few processes, and whoever wrote it may be nobody's friend.
 const LOOKUPS_MOST: usize = 2_000;
+/// The longest path that is looked for, in bytes: no file has a longer one, and those that are not there are kept in memory.
+const PATH_MOST: usize = 4_096;
 /// For how long after a change HEAD is looked at, too, in milliseconds: the next change is likely to come by then.
 const AHEAD_MS: i64 = 3_600_000;
 
@@ -104,6 +106,7 @@ impl Committed for InGit {
             .strip_prefix(&self.worktree)
             .ok()
             .and_then(Path::to_str)
+            .filter(|path| path.len() <= PATH_MOST)
         else {
             return Vec::new();
         };
