@@ -190,7 +190,7 @@ impl<'a> Story<'a> {
 
     /// A turn with a needle.
     pub(super) fn turn_with(&self, needle: &Needle) -> Vec<Event> {
-        let text = |place, other: String| match place == needle.place {
+        let text = |place: Place, other: String| match place == needle.place {
             true => needle.text.clone(),
             false => other,
         };

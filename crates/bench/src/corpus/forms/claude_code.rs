@@ -32,8 +32,8 @@ impl ClaudeCode {
         }
     }
 
-    /// Writes a line of the chain of messages: what all of them have, and what is its own.
-    fn chained(&mut self, sheet: &mut Sheet, own: &Object) -> Fallible<()> {
+    /// Writes a line of the chain of messages: what all of them have, with what is its own, in front and at the end.
+    fn chained(&mut self, sheet: &mut Sheet, own: &Object, last: &Object) -> Fallible<()> {
         let id = uuid(&self.chance);
         let mut line = object! {
             "parentUuid": self.parent.as_deref(),
@@ -42,7 +42,7 @@ impl ClaudeCode {
         if let Some(helper) = &self.origin.helper {
             line = line.field("agentId", helper);
         }
-        let mut line = line.with(own).with(&object! {
+        let line = line.with(own).with(&object! {
             "uuid": id.as_str(),
             "timestamp": sheet.tick(),
             "userType": "external",
@@ -52,17 +52,14 @@ impl ClaudeCode {
             "version": "2.1.329",
             "gitBranch": "main",
         });
-        if let Some(parent) = self.origin.parent.as_ref().filter(|_| self.copies) {
-            line = line.field("requestSessionId", &parent.session);
-        }
         self.parent = Some(id);
-        sheet.line(&line)
+        sheet.line(&line.with(last))
     }
 
     fn user(&mut self, sheet: &mut Sheet, content: Json, more: &Object) -> Fallible<()> {
         let message = object! { "role": "user", "content": content };
         let own = object! { "promptId": &self.turn, "type": "user", "message": message };
-        self.chained(sheet, &own.with(more))
+        self.chained(sheet, &own.with(more), &Object::default())
     }
 
     fn assistant(&mut self, sheet: &mut Sheet, block: Object, stop: &str) -> Fallible<()> {
@@ -88,7 +85,12 @@ impl ClaudeCode {
             "message": message, "apiBlockIndex": 0_u64, "requestId": request, "type": "assistant",
             "effort": "medium", "madeBy": "model",
         };
-        self.chained(sheet, &own)
+        // Of what is copied, answers alone name the session that they are of.
+        let last = match self.origin.parent.as_ref().filter(|_| self.copies) {
+            Some(parent) => object! { "requestSessionId": &parent.session },
+            None => Object::default(),
+        };
+        self.chained(sheet, &own, &last)
     }
 
     fn text_block(text: &str) -> Object {
@@ -192,7 +194,7 @@ impl Form for ClaudeCode {
                 for kind in ATTACHMENTS {
                     let attachment = object! { "type": *kind };
                     let own = object! { "attachment": attachment, "type": "attachment" };
-                    self.chained(sheet, &own)?;
+                    self.chained(sheet, &own, &Object::default())?;
                 }
                 Ok(())
             }
@@ -206,7 +208,7 @@ impl Form for ClaudeCode {
                     "content": "Conversation compacted", "compactMetadata": metadata,
                 };
                 self.parent = None;
-                self.chained(sheet, &own)?;
+                self.chained(sheet, &own, &Object::default())?;
                 let summary = format!(
                     "This session is being continued from a previous conversation that ran out of context.\nSummary:\n{summary}\n\n{kept}"
                 );

@@ -1,4 +1,5 @@
-//! Gemini CLI: messages that are written again with what became of their calls; a summary takes the place of everything.
+//! Gemini CLI: messages that are written again with what became of their calls, and all of them when it goes on; a summary
+//! takes the place of everything.
 
 use super::{Form, HelperPlace, Origin};
 use crate::Fallible;
@@ -13,6 +14,8 @@ pub(in crate::corpus) struct Gemini {
     chance: Chance,
     /// What the model said last, until its calls are there.
     message: String,
+    /// All messages so far.
+    history: Vec<Object>,
 }
 
 impl Gemini {
@@ -21,6 +24,7 @@ impl Gemini {
             origin,
             chance,
             message: String::new(),
+            history: Vec::new(),
         }
     }
 
@@ -31,41 +35,53 @@ impl Gemini {
             Some(helper) => (helper, "subagent"),
             None => (&self.origin.session, "main"),
         };
-        sheet.line(&object! {
-            "sessionId": id, "projectHash": self.chance.hex(64), "startTime": &at,
+        let project = blake3::hash(self.origin.cwd.as_bytes()).to_hex();
+        let head = object! {
+            "sessionId": id, "projectHash": project.as_str(), "startTime": &at,
             "lastUpdated": &at, "kind": kind,
-        })?;
+        };
         if self.origin.helper.is_some() {
-            return Ok(());
+            return sheet.line(&head.field("directories", vec![self.origin.cwd.as_str()]));
         }
+        sheet.line(&head)?;
         let context = format!(
             "<session_context>\nThis is the Gemini CLI. We are setting up the context for our chat.\n- **Workspace Directories:**\n  - {}\n</session_context>",
             self.origin.cwd
         );
+        let id = blake3::hash(context.as_bytes()).to_hex();
         let message = object! {
-            "id": self.chance.hex(32), "timestamp": &at, "type": "user",
+            "id": &id[..32], "timestamp": &at, "type": "user",
             "content": vec![object! { "text": context }],
         };
-        let set = object! { "messages": vec![message], "lastUpdated": &at };
+        let set = object! { "messages": vec![message.clone()], "lastUpdated": &at };
+        sheet.line(&object! { "$set": set })?;
+        if self.history.is_empty() {
+            self.history.push(message);
+            return Ok(());
+        }
+        let set = object! { "sessionId": &self.origin.session };
+        sheet.line(&object! { "$set": set })?;
+        let set = object! { "messages": self.history.clone(), "lastUpdated": &at };
         sheet.line(&object! { "$set": set })
     }
 
     /// Writes a message, and when the file was written last.
-    fn put(sheet: &mut Sheet, message: &Object, at: &str) -> Fallible<()> {
-        sheet.line(message)?;
+    fn put(&mut self, sheet: &mut Sheet, message: Object, at: &str) -> Fallible<()> {
+        sheet.line(&message)?;
+        self.history.push(message);
         sheet.line(&object! { "$set": object! { "lastUpdated": at } })
     }
 
-    fn user(&self, sheet: &mut Sheet, content: Vec<Object>) -> Fallible<()> {
+    fn user(&mut self, sheet: &mut Sheet, content: Vec<Object>) -> Fallible<()> {
         let at = sheet.tick();
         let message = object! {
             "id": uuid(&self.chance), "timestamp": &at, "type": "user", "content": content,
         };
-        Self::put(sheet, &message, &at)
+        self.put(sheet, message, &at)
     }
 
     /// A message of the model, once alone and once with its call, if it has one.
-    fn model(&self, sheet: &mut Sheet, text: &str, call: Option<Object>) -> Fallible<()> {
+    fn model(&mut self, sheet: &mut Sheet, text: &str, call: Option<Object>) -> Fallible<()> {
         let at = sheet.tick();
         let (read, written) = (
             4_000 + self.chance.below(90_000) as u64,
@@ -79,19 +95,23 @@ impl Gemini {
             "id": uuid(&self.chance), "timestamp": &at, "type": "gemini", "content": text,
             "thoughts": Vec::<Object>::new(), "tokens": tokens, "model": "gemini-2.5-flash",
         };
-        Self::put(sheet, &message, &at)?;
-        match call {
-            Some(call) => sheet.line(&message.field("toolCalls", vec![call])),
-            None => Ok(()),
+        self.put(sheet, message.clone(), &at)?;
+        if let Some(call) = call {
+            let message = message.field("toolCalls", vec![call]);
+            sheet.line(&message)?;
+            self.history.push(message);
         }
+        Ok(())
     }
 
+    /// Writes a call with its result, and what else stands in it.
     fn called(
         &mut self,
         sheet: &mut Sheet,
         (tool, input): (&str, Object),
         output: &str,
         (shown, failed): (Json, bool),
+        more: &Object,
     ) -> Fallible<()> {
         let id = format!("{tool}__fc-{}", self.chance.hex(24));
         let response = match failed {
@@ -103,19 +123,22 @@ impl Gemini {
         let call = object! {
             "id": &id, "name": tool, "args": input, "result": vec![part.clone()],
             "status": if failed { "error" } else { "success" }, "timestamp": sheet.at().to_string(),
-            "resultDisplay": shown, "displayName": tool, "renderOutputAsMarkdown": true,
         };
+        let call = call.with(more).with(&object! {
+            "resultDisplay": shown, "displayName": tool, "renderOutputAsMarkdown": true,
+        });
         let text = std::mem::take(&mut self.message);
         self.model(sheet, &text, Some(call))?;
         self.user(sheet, vec![part])
     }
 
     fn call(&mut self, sheet: &mut Sheet, call: &Call) -> Fallible<()> {
-        let cwd = self.origin.cwd.clone();
+        let (cwd, no_more) = (self.origin.cwd.clone(), Object::default());
         match call {
             Call::Read { path, content } => {
                 let input = object! { "file_path": format!("{cwd}/{path}") };
-                self.called(sheet, ("read_file", input), content, ("".into(), false))
+                let shown = ("".into(), false);
+                self.called(sheet, ("read_file", input), content, shown, &no_more)
             }
             Call::Shell {
                 command,
@@ -126,12 +149,8 @@ impl Gemini {
                 let text = format!(
                     "<untrusted_context>\nOutput: {output}\nProcess Group PGID: 1806\n</untrusted_context>"
                 );
-                self.called(
-                    sheet,
-                    ("run_shell_command", input),
-                    &text,
-                    (output.into(), *failed),
-                )
+                let (tool, shown) = ("run_shell_command", (output.into(), *failed));
+                self.called(sheet, (tool, input), &text, shown, &no_more)
             }
             Call::Edit {
                 path,
@@ -150,7 +169,8 @@ impl Gemini {
                     "newContent": whole, "isNewFile": false,
                 };
                 let text = format!("Successfully modified file: {absolute} (1 replacements).");
-                self.called(sheet, ("replace", input), &text, (shown.into(), false))
+                let shown = (shown.into(), false);
+                self.called(sheet, ("replace", input), &text, shown, &no_more)
             }
         }
     }
@@ -186,11 +206,14 @@ impl Form for Gemini {
                     }
                 };
                 let got = "Got it. Thanks for the additional context!";
-                let messages = vec![
+                // What stands in front of the conversation stays.
+                let mut messages: Vec<Object> = self.history.iter().take(1).cloned().collect();
+                messages.extend([
                     message("user", summary),
                     message("gemini", got),
                     message("user", kept),
-                ];
+                ]);
+                self.history.clone_from(&messages);
                 let set = object! { "messages": messages, "lastUpdated": &at };
                 sheet.line(&object! { "$set": set })
             }
@@ -200,10 +223,19 @@ impl Form for Gemini {
     }
 
     fn helper_starts(&mut self, sheet: &mut Sheet, helper: &Helper) -> Fallible<HelperPlace> {
-        let input = object! { "objective": &helper.task };
-        let tool = "codebase_investigator";
-        self.called(sheet, (tool, input), &helper.report, ("".into(), false))?;
         let id = uuid(&self.chance);
+        let input = object! { "agent_name": "generalist", "prompt": &helper.task };
+        let output = format!(
+            "Subagent 'generalist' finished.\nTermination Reason: GOAL\nResult:\n{}",
+            helper.report
+        );
+        let shown = object! {
+            "isSubagentProgress": true, "agentName": "generalist", "state": "completed",
+            "result": &helper.report,
+        };
+        let of_helper = object! { "agentId": &id };
+        let (call, shown) = (("invoke_agent", input), (shown.into(), false));
+        self.called(sheet, call, &output, shown, &of_helper)?;
         let inner = sheet.path().with_file_name(&self.origin.session);
         let path = inner.join(format!("{id}.jsonl"));
         let origin = Origin {

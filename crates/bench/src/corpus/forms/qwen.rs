@@ -40,9 +40,14 @@ impl Qwen {
         let id = uuid(&self.chance);
         let mut line = object! {
             "uuid": &id, "parentUuid": self.parent.as_deref(), "sessionId": &self.origin.session,
-            "timestamp": sheet.tick(), "type": kind, "provenance": provenance,
-            "cwd": &self.origin.cwd, "version": "0.24.4", "gitBranch": "main",
+            "timestamp": sheet.tick(), "type": kind,
         };
+        if self.origin.helper.is_none() {
+            line = line.field("provenance", provenance);
+        }
+        let mut line = line.with(&object! {
+            "cwd": &self.origin.cwd, "version": "0.24.4", "gitBranch": "main",
+        });
         if let Some(helper) = &self.origin.helper {
             line = line.with(&object! {
                 "agentId": helper, "agentName": "general-purpose", "isSidechain": true,

@@ -20,7 +20,8 @@ pub(super) struct Content {
     pub(super) calls: u64,
     pub(super) tokens: u64,
     pub(super) transcript_bytes: u64,
-    digest: String,
+    /// Of a line about each session.
+    pub(super) digest: String,
 }
 
 impl Content {
