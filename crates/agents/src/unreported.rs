@@ -66,6 +66,8 @@ static ROWS: &[(&str, &[Unreported])] = &[
     ),
     ("qwen", &[Unreported::Ends, Unreported::Origins]),
     ("copilot", &[Unreported::Turns, Unreported::Calls]),
+    ("opencode", &[Unreported::Origins]),
+    ("pi", &[Unreported::Turns]),
 ];
 
 /// What the hooks of an agent do not report; nothing for one that has no row.

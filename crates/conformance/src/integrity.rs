@@ -251,6 +251,9 @@ fn strays(shelf: &dyn Shelf) -> Outcome {
     Ok(())
 }
 
+/// What changes a session.
+type Change = fn(&mut dyn Transaction) -> Result<(), LedgerError>;
+
 fn verified(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
@@ -294,7 +297,7 @@ fn verified(shelf: &dyn Shelf) -> Outcome {
             }
         }
     }
-    let changes: [fn(&mut dyn Transaction) -> Result<(), LedgerError>; 5] = [
+    let changes: [Change; 5] = [
         |tx| append(tx, session_id(1), 1, None, &prompt("k", "x")).map(drop),
         |tx| tx.set_ended(session_id(1), Some(at(9))),
         |tx| tx.quarantine(session_id(1), Some("why")),

@@ -19,8 +19,9 @@ const FULL: &[&str] = &[
     "pipeline_id",
 ];
 
-/// Names that others gave: OTLP and the AI SDK.
+/// Names that others gave: OAuth, OTLP and the AI SDK.
 const FOREIGN: &[&str] = &[
+    "client_id",
     "messageId",
     "partialSuccess",
     "resourceLogs",

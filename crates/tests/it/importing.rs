@@ -146,9 +146,9 @@ fn set_age(path: &Path, seconds: u64) {
 fn deleted_soon(repo: &Repo<'_>) -> Option<Value> {
     let ran = repo.siglum(&["doctor", "--json"]);
     let answer: Value = serde_json::from_str(&ran.stdout).expect(&ran.stdout);
-    let checks = answer["data"]["checks"].as_array().unwrap().iter();
+    let mut checks = answer["data"]["checks"].as_array().unwrap().iter();
     let is_it = |check: &&Value| check["text"].as_str().unwrap().contains("not archived yet");
-    checks.cloned().find(|check| is_it(&check))
+    checks.find(is_it).cloned()
 }
 
 #[test]

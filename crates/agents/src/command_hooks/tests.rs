@@ -283,7 +283,7 @@ fn the_state_is_reported() {
     let Ok(InstallState::Partial(lacking)) = HOOKS.inspect(stop, "siglum") else {
         panic!("partial")
     };
-    assert_eq!(lacking.len(), 10);
+    assert_eq!(lacking.len(), 12);
     assert!(!lacking.contains(&"Stop".to_owned()));
 }
 

@@ -24,7 +24,7 @@ pub const JUDGEMENTS: &str = "judgements";
 /// How many sessions are folded at a time.
 const FOLDED: usize = 64;
 
-/// Rebuild a projection, the search index, session summaries or commit verdicts
+/// Rebuild a projection, the search index, summaries or verdicts
 ///
 /// `search` empties the search index; the worker fills it again.
 ///

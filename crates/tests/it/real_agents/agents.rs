@@ -157,11 +157,8 @@ impl Agent {
                 };
             }
             Codex => {
-                command.args([
-                    "exec",
-                    "--json",
-                    "--dangerously-bypass-approvals-and-sandbox",
-                ]);
+                command.args(["exec", "--json"]);
+                command.arg("--dangerously-bypass-approvals-and-sandbox");
                 match start {
                     Start::New => &mut command,
                     Start::Resume(id) => command.args(["resume", id]),
@@ -173,14 +170,8 @@ impl Agent {
             }
             Gemini => {
                 command.arg(self.program());
-                command.args([
-                    "--yolo",
-                    "--skip-trust",
-                    "-o",
-                    "json",
-                    "-m",
-                    "gemini-2.5-flash",
-                ]);
+                command.args(["--yolo", "--skip-trust", "-o", "json"]);
+                command.args(["-m", "gemini-2.5-flash"]);
                 match start {
                     Start::New => &mut command,
                     Start::Named(id) => command.args(["--session-id", id]),

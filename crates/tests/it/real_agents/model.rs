@@ -90,11 +90,11 @@ impl Model {
 
     /// What the model was sent last by a session that follows a script.
     pub(super) fn last_body(&self) -> String {
-        let turns = self
+        let mut turns = self
             .requests()
             .into_iter()
             .filter(|line| line["why"] == "turn");
-        let last = turns.last().expect("the model was asked");
+        let last = turns.next_back().expect("the model was asked");
         let number = last["seq"].as_u64().expect("requests are numbered");
         let body = self.log.with_file_name(format!("body-{number:04}.json"));
         fs::read_to_string(body).expect("the body of the request")
