@@ -1,4 +1,4 @@
-//! Between rows and records.
+//! Between rows and records, in PostgreSQL: ids are UUIDs, times nanoseconds.
 
 use std::error::Error;
 
@@ -12,13 +12,11 @@ use siglum_domain::{
 use uuid::Uuid;
 
 use crate::LedgerError;
+pub(super) use crate::columns::{Col, int};
+use crate::columns::{Limit, Texts};
 
 type Boxed = Box<dyn Error + Sync + Send>;
 type Result<T> = std::result::Result<T, LedgerError>;
-
-/// A value as the database holds it: ids as UUIDs, times as nanoseconds.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Col<T>(pub(super) T);
 
 macro_rules! id_column {
     ($($id:ident),*) => {$(
@@ -62,6 +60,23 @@ impl<'a> FromSql<'a> for Col<Timestamp> {
         i64::from_sql(ty, raw).map(|n| Self(Timestamp::from_nanos(n)))
     }
     accepts!(INT8);
+}
+
+/// Null is no limit.
+impl ToSql for Limit {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Boxed> {
+        limit(self.0).to_sql(ty, out)
+    }
+    accepts!(INT8);
+    to_sql_checked!();
+}
+
+impl ToSql for Texts {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Boxed> {
+        self.0.to_sql(ty, out)
+    }
+    accepts!(TEXT_ARRAY);
+    to_sql_checked!();
 }
 
 /// A name from outside that was checked when it was stored.
@@ -112,20 +127,6 @@ where
     Col<T>: FromSql<'r>,
 {
     raw::<Option<Col<T>>>(row, at).map(|c| c.map(|c| c.0))
-}
-
-/// Reads a column that holds a word.
-pub(super) fn parsed<T>(row: &Row, at: usize) -> Result<T>
-where
-    T: std::str::FromStr<Err: std::fmt::Display>,
-{
-    let wrong = |e| LedgerError::Damaged(format!("column {at}: {e}"));
-    raw::<&str>(row, at)?.parse().map_err(wrong)
-}
-
-/// A count as the database holds it.
-pub(super) fn int(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 /// A limit as the database takes it; 0 means none.

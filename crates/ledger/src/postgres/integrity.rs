@@ -6,13 +6,14 @@ use siglum_domain::receipt::{Receipt, SealedEntry};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int, opt, raw};
-use super::listing::{SESSION, session_row};
-use super::log::{ENTRY, RECEIPT, entry_row, receipt_row};
 use super::sums;
 use super::tx::{Tx, Value};
+use crate::columns;
 use crate::integrity::Read;
 use crate::row::{header, unpack};
 use crate::stored::{EntryRow, unpack_lines};
+use crate::verbs::listing::{SESSION, session_row};
+use crate::verbs::log::{ENTRY, RECEIPT, entry_row, receipt_row};
 use crate::{
     Integrity, LedgerError, Miscount, SessionState, Stored, StoredEntry, StoredSegment,
     StoredSession, Stray, Unlike, Verified,
@@ -140,7 +141,7 @@ impl PackedEntry {
             payload: None,
             entry: None,
         };
-        let mut entry = entry_row(row).map_err(error_message);
+        let mut entry = entry_row(&columns::Row::Postgres(row)).map_err(error_message);
         let payload = match &mut entry {
             Ok(entry) => entry.payload.take(),
             Err(_) => raw(row, 9)?,
@@ -179,7 +180,7 @@ fn entry_with(row: Read<EntryRow>, packed: Read<Vec<u8>>) -> Read<Entry> {
 fn stored_session(row: &Row) -> Result<StoredSession> {
     Ok(StoredSession {
         id: get(row, 0)?,
-        record: session_row(row).map_err(error_message),
+        record: session_row(&columns::Row::Postgres(row)).map_err(error_message),
     })
 }
 
@@ -271,7 +272,9 @@ impl Integrity for Tx<'_> {
             "SELECT {RECEIPT} FROM receipts WHERE tenant = $1 AND session = $2 AND number > $3 ORDER BY number LIMIT $4"
         );
         let of: [Value<'_>; 3] = [&Col(session), &int(after), &int(limit as u64)];
-        self.rows(&sql, &of, |row| stored(row, 1, receipt_row))
+        self.rows(&sql, &of, |row| {
+            stored(row, 1, |row| receipt_row(&columns::Row::Postgres(row)))
+        })
     }
 
     fn stored_segments(

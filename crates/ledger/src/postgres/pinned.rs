@@ -1,10 +1,17 @@
 //! What holds on to a session, and where what is stored of it lies, in PostgreSQL.
 
+use siglum_domain::SessionId;
+
 use super::blobs::FREE_BLOBS;
+use super::columns::Col;
+use super::tx::{Tx, Value};
+use crate::LedgerError;
+use crate::verbs::heartbeats::SessionRemoval;
+use crate::verbs::usage::change_usages;
 
 /// What pins a session: a word, and a query that finds it. Its values are the session, whoever attached its own links,
 /// and this ledger.
-pub(super) const PINS: &[(&str, &str)] = &[
+const PINS: &[(&str, &str)] = &[
     (
         "replica",
         "SELECT 1 FROM sessions WHERE tenant = $1 AND id = $2 AND $3::text IS NOT NULL AND home <> $4",
@@ -45,11 +52,6 @@ pub(super) const PINS: &[(&str, &str)] = &[
          AND r.key = c.route AND r.current = c.key LIMIT 1",
     ),
     (
-        "route",
-        "SELECT 1 FROM contexts c, routes r WHERE c.tenant = $1 AND r.tenant = $1 AND c.session = $2 \
-         AND r.key = c.route AND r.current = c.key LIMIT 1",
-    ),
-    (
         "open",
         "SELECT 1 FROM open_turns WHERE tenant = $1 AND session = $2 UNION ALL SELECT 1 FROM sessions WHERE tenant = $1 AND id = $2 AND head > sealed LIMIT 1",
     ),
@@ -76,7 +78,7 @@ pub(super) const PINS: &[(&str, &str)] = &[
 ];
 
 /// What goes with a session, in an order that leaves nothing behind that belongs to nothing.
-pub(super) const STRIPPED: &[&str] = &[
+const STRIPPED: &[&str] = &[
     "DELETE FROM context_turns WHERE tenant = $1 AND context IN (SELECT key FROM contexts WHERE tenant = $1 AND session = $2)",
     "DELETE FROM context_gaps WHERE tenant = $1 AND context IN (SELECT key FROM contexts WHERE tenant = $1 AND session = $2)",
     "DELETE FROM context_runs WHERE tenant = $1 AND context IN (SELECT key FROM contexts WHERE tenant = $1 AND session = $2)",
@@ -116,3 +118,37 @@ pub(super) const STRIPPED: &[&str] = &[
     "DELETE FROM unindexed WHERE tenant = $1 AND session = $2",
     "DELETE FROM sessions WHERE tenant = $1 AND id = $2",
 ];
+
+impl SessionRemoval for Tx<'_> {
+    fn remove_session(
+        &mut self,
+        session: SessionId,
+        by: &str,
+    ) -> Result<Option<String>, LedgerError> {
+        let id = Col(session);
+        // Whoever writes to it holds its row, and waits until it is gone, or comes before.
+        let known = "SELECT 1 FROM sessions WHERE tenant = $1 AND id = $2 FOR UPDATE";
+        if self.row(known, &[&id], |_| Ok(()))?.is_none() {
+            return Ok(Some("unknown".to_owned()));
+        }
+        let home = Col(self.ledger);
+        let given: [Value<'_>; 3] = [&id, &by, &home];
+        for (word, sql) in PINS {
+            let needed = if sql.contains("$4") {
+                3
+            } else {
+                1 + usize::from(sql.contains("$3"))
+            };
+            if self.row(sql, &given[..needed], |_| Ok(()))?.is_some() {
+                return Ok(Some((*word).to_owned()));
+            }
+        }
+        change_usages(self, session, |tx| {
+            for sql in STRIPPED {
+                tx.run(sql, &[&id])?;
+            }
+            Ok(())
+        })?;
+        Ok(None)
+    }
+}

@@ -7,13 +7,14 @@ use siglum_domain::receipt::{Receipt, SealedEntry};
 use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int, opt};
-use super::listing::{SESSION, session_row};
-use super::log::{ENTRY, RECEIPT, entry_row, receipt_row};
 use super::open::Tx;
 use super::sums;
+use crate::columns;
 use crate::integrity::Read;
 use crate::row::{header, unpack};
 use crate::stored::unpack_lines;
+use crate::verbs::listing::{SESSION, session_row};
+use crate::verbs::log::{ENTRY, RECEIPT, entry_row, receipt_row};
 use crate::{
     Integrity, LedgerError, Miscount, SessionState, Stored, StoredEntry, StoredSegment,
     StoredSession, Stray, Unlike, Verified,
@@ -112,6 +113,14 @@ fn error_message(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
+/// The same where a row itself is not as it should be.
+fn row_message(error: LedgerError) -> String {
+    match error {
+        LedgerError::Damaged(what) => what,
+        other => other.to_string(),
+    }
+}
+
 /// A column as text, whatever is in it.
 fn lossy(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
     Ok(match row.get_ref(at)? {
@@ -145,8 +154,8 @@ fn entry_and_digest(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
 }
 
 fn entry_of(row: &Row<'_>) -> Read<Entry> {
-    let entry = entry_row(row)
-        .map_err(error_message)?
+    let entry = entry_row(&columns::Row::Sqlite(row))
+        .map_err(row_message)?
         .record()
         .map_err(error_message)?;
     entry.ok_or_else(|| "it has no payload".to_owned())
@@ -155,7 +164,7 @@ fn entry_of(row: &Row<'_>) -> Read<Entry> {
 fn stored_session(row: &Row<'_>) -> rusqlite::Result<StoredSession> {
     Ok(StoredSession {
         id: get(row, 0)?,
-        record: session_row(row).map_err(error_message),
+        record: session_row(&columns::Row::Sqlite(row)).map_err(row_message),
     })
 }
 
@@ -257,7 +266,11 @@ impl Integrity for Tx<'_> {
         let mut query = self.db.prepare_cached(&sql)?;
         let values = (Col(session), int(after), int(limit as u64));
         Ok(query
-            .query_map(values, |row| stored(row, 1, receipt_row))?
+            .query_map(values, |row| {
+                stored(row, 1, |row| {
+                    receipt_row(&columns::Row::Sqlite(row)).map_err(row_message)
+                })
+            })?
             .collect::<rusqlite::Result<_>>()?)
     }
 

@@ -1,8 +1,18 @@
 //! What holds on to a session, and where what is stored of it lies, in SQLite.
 
+use siglum_domain::SessionId;
+
+use super::columns::Col;
+use super::open::Tx;
+use crate::LedgerError;
+use crate::columns::Value;
+use crate::database::Database;
+use crate::verbs::heartbeats::SessionRemoval;
+use crate::verbs::usage::change_usages;
+
 /// What pins a session: a word, and a query that finds it. Its values are the session, whoever attached its own links,
 /// and this ledger.
-pub(super) const PINS: &[(&str, &str)] = &[
+const PINS: &[(&str, &str)] = &[
     (
         "replica",
         "SELECT 1 FROM sessions WHERE id = ?1 AND ?2 = ?2 AND home <> ?3",
@@ -65,7 +75,7 @@ pub(super) const PINS: &[(&str, &str)] = &[
 ];
 
 /// What goes with a session: tables, each with a condition on its rows, in an order that leaves nothing behind that belongs to nothing.
-pub(super) const STRIPPED: &[(&str, &str)] = &[
+const STRIPPED: &[(&str, &str)] = &[
     (
         "context_turns",
         "context IN (SELECT key FROM contexts WHERE session = ?1)",
@@ -120,3 +130,32 @@ pub(super) const STRIPPED: &[(&str, &str)] = &[
     ("unassigned", "session = ?1"),
     ("sessions", "id = ?1"),
 ];
+
+impl SessionRemoval for Tx<'_> {
+    fn remove_session(
+        &mut self,
+        session: SessionId,
+        by: &str,
+    ) -> Result<Option<String>, LedgerError> {
+        let id = Col(session);
+        if !self.exists("SELECT 1 FROM sessions WHERE id = ?1", &[&id])? {
+            return Ok(Some("unknown".to_owned()));
+        }
+        let home = Col(self.ledger);
+        let given: [Value<'_>; 3] = [&id, &by, &home];
+        for (word, sql) in PINS {
+            let needed = self.db.prepare_cached(sql)?.parameter_count();
+            if self.exists(*sql, &given[..needed])? {
+                return Ok(Some((*word).to_owned()));
+            }
+        }
+        self.erase_securely()?;
+        change_usages(self, session, |tx| {
+            for (table, rows) in STRIPPED {
+                tx.delete(table, (*rows).into(), &[&id])?;
+            }
+            Ok(())
+        })?;
+        Ok(None)
+    }
+}
