@@ -5,6 +5,7 @@
 
 use std::str::FromStr;
 
+use rusqlite::types::ValueRef;
 use siglum_domain::context::{ContextKey, RouteKey};
 use siglum_domain::heartbeat::HeartbeatName;
 use siglum_domain::{
@@ -151,6 +152,22 @@ impl Row<'_> {
     pub(crate) fn maybe_count(&self, at: usize) -> Result<Option<u64>> {
         let n: Option<i64> = self.get(at)?;
         Ok(n.map(|n| u64::try_from(n).unwrap_or(0)))
+    }
+
+    /// Reads a text, whatever is in its column.
+    pub(crate) fn lossy(&self, at: usize) -> Result<String> {
+        match self {
+            Self::Sqlite(row) => Ok(match row.get_ref(at)? {
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                    String::from_utf8_lossy(bytes).into_owned()
+                }
+                ValueRef::Integer(n) => n.to_string(),
+                ValueRef::Real(n) => n.to_string(),
+                ValueRef::Null => String::new(),
+            }),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => self.get(at),
+        }
     }
 
     /// Reads the salt of a digest.

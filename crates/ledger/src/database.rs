@@ -2,9 +2,10 @@
 
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId};
 
-use crate::LedgerError;
 use crate::columns::{Row, Value};
+use crate::row::unpack;
 use crate::sql::Sql;
+use crate::{LedgerError, Read};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -86,8 +87,17 @@ pub(crate) trait Database {
     /// Bytes of rows that go are not to stay in the store's files.
     fn erase_securely(&mut self) -> Result<()>;
 
-    /// Payloads as they were given, in JSON.
-    fn unpacked(&self, payloads: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<String>>>;
+    /// Payloads as they were packed: those that are elsewhere are fetched. What is wrong with one is told of it alone.
+    fn fetched(&self, payloads: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<Read<Vec<u8>>>>>;
+
+    /// The same, unpacked: the first one that is damaged is an error.
+    fn unpacked(&self, payloads: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<String>>> {
+        let unpacked = |payload: Option<Read<Vec<u8>>>| {
+            let packed = payload.transpose().map_err(LedgerError::Damaged)?;
+            packed.map(|packed| unpack(&packed)).transpose()
+        };
+        self.fetched(payloads)?.into_iter().map(unpacked).collect()
+    }
 
     /// The payload of an entry went before in this transaction: what is stored of it elsewhere goes, too.
     fn free_blob(&mut self, _: SessionId, _: u64) -> Result<()> {

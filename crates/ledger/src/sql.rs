@@ -15,10 +15,6 @@
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sql<'a> {
     pub(crate) sqlite: &'a str,
-    #[cfg_attr(
-        not(feature = "postgres"),
-        allow(dead_code, reason = "nothing runs it without the feature")
-    )]
     pub(crate) postgres: &'a str,
 }
 

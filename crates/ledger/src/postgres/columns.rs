@@ -121,14 +121,6 @@ where
     raw::<Col<T>>(row, at).map(|c| c.0)
 }
 
-/// Reads a column that may be absent through [`Col`].
-pub(super) fn opt<'r, T>(row: &'r Row, at: usize) -> Result<Option<T>>
-where
-    Col<T>: FromSql<'r>,
-{
-    raw::<Option<Col<T>>>(row, at).map(|c| c.map(|c| c.0))
-}
-
 /// A limit as the database takes it; 0 means none.
 pub(super) fn limit(n: usize) -> Option<i64> {
     (n > 0).then(|| int(n as u64))

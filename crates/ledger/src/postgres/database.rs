@@ -1,13 +1,13 @@
-//! The way to the database, in PostgreSQL. Triggers sum rows.
+//! The way to the database, in PostgreSQL. Triggers sum rows. What is called by `Self::` is what [`Tx`] has by itself.
 
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId};
 
 use super::columns::{Col, count, raw};
 use super::tx::{Access, Tx, Value as DriverValue};
-use crate::LedgerError;
 use crate::columns::{Row, Value};
 use crate::database::Database;
 use crate::sql::Sql;
+use crate::{LedgerError, Read};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -37,7 +37,7 @@ impl Database for Tx<'_> {
 
     fn run<'s>(&mut self, sql: impl Into<Sql<'s>>, values: &[Value<'_>]) -> Result<u64> {
         let sql = self.text(sql);
-        Tx::run(self, sql, &driver_values(values))
+        Self::run(self, sql, &driver_values(values))
     }
 
     fn each<'s>(
@@ -47,7 +47,7 @@ impl Database for Tx<'_> {
         mut take: impl FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<()> {
         let sql = self.text(sql);
-        Tx::each(self, sql, &driver_values(values), |row| {
+        Self::each(self, sql, &driver_values(values), |row| {
             take(&Row::Postgres(row))
         })
     }
@@ -59,7 +59,7 @@ impl Database for Tx<'_> {
         record: impl Fn(&Row<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
         let sql = self.text(sql);
-        Tx::row(self, sql, &driver_values(values), |row| {
+        Self::row(self, sql, &driver_values(values), |row| {
             record(&Row::Postgres(row))
         })
     }
@@ -78,7 +78,7 @@ impl Database for Tx<'_> {
 
     fn delete(&mut self, table: &'static str, rows: Sql<'_>, values: &[Value<'_>]) -> Result<u64> {
         let sql = format!("DELETE FROM {table} WHERE {}", rows.postgres);
-        Tx::run(self, &sql, &driver_values(values))
+        Self::run(self, &sql, &driver_values(values))
     }
 
     fn vanished(&mut self, _: &str) -> LedgerError {
@@ -89,18 +89,18 @@ impl Database for Tx<'_> {
         Ok(())
     }
 
-    fn unpacked(&self, payloads: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<String>>> {
-        Tx::unpacked(self, payloads)
+    fn fetched(&self, payloads: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<Read<Vec<u8>>>>> {
+        Self::fetched(self, payloads)
     }
 
     fn free_blob(&mut self, session: SessionId, sequence: u64) -> Result<()> {
-        Tx::free_blob(self, session, sequence)
+        Self::free_blob(self, session, sequence)
     }
 
     fn next_statement(&mut self) -> Result<u64> {
         let sql = "INSERT INTO counters (tenant, name, value) VALUES ($1, 'statement', 1) \
              ON CONFLICT (tenant, name) DO UPDATE SET value = counters.value + 1 RETURNING value";
-        Tx::one(self, sql, &[], |row| count(row, 0))
+        Self::one(self, sql, &[], |row| count(row, 0))
     }
 
     fn put_place(
@@ -110,7 +110,7 @@ impl Database for Tx<'_> {
         works: bool,
     ) -> Result<u64> {
         let known = "SELECT works FROM session_repositories WHERE tenant = $1 AND repository = $2 AND session = $3";
-        let known = Tx::row(self, known, &[&Col(repository), &Col(session)], |row| {
+        let known = Self::row(self, known, &[&Col(repository), &Col(session)], |row| {
             raw::<bool>(row, 0)
         })?;
         if known.is_some_and(|works_there| works_there || !works) {
@@ -118,7 +118,7 @@ impl Database for Tx<'_> {
         }
         // Nobody moves the session to another hour meanwhile.
         let hour = "SELECT last_at / 3600000000000 FROM sessions WHERE tenant = $1 AND id = $2 FOR NO KEY UPDATE";
-        let hour = Tx::row(self, hour, &[&Col(session)], |row| raw::<i64>(row, 0))?;
+        let hour = Self::row(self, hour, &[&Col(session)], |row| raw::<i64>(row, 0))?;
         let sql = "INSERT INTO session_repositories (tenant, repository, session, hour, works) VALUES ($1, $2, $3, $4, $5) \
              ON CONFLICT (tenant, repository, session) DO UPDATE SET works = session_repositories.works OR excluded.works";
         let of: [DriverValue<'_>; 4] = [
@@ -127,7 +127,7 @@ impl Database for Tx<'_> {
             &hour.unwrap_or_default(),
             &works,
         ];
-        Tx::run(self, sql, &of)
+        Self::run(self, sql, &of)
     }
 
     fn repository_changed(&mut self, id: RepositoryId) -> Result<()> {
@@ -135,22 +135,22 @@ impl Database for Tx<'_> {
     }
 
     fn session_changed(&mut self, id: SessionId) -> Result<()> {
-        Tx::session_changed(self, id)
+        Self::session_changed(self, id)
     }
 
     fn commit_changed(&mut self, repository: RepositoryId, commit: &Oid) -> Result<()> {
-        Tx::commit_changed(self, repository, commit)
+        Self::commit_changed(self, repository, commit)
     }
 
     fn checkpoint_changed(&mut self, id: CheckpointId) -> Result<()> {
-        Tx::checkpoint_changed(self, id)
+        Self::checkpoint_changed(self, id)
     }
 
     fn index_later(&mut self, session: SessionId) -> Result<()> {
-        Tx::index_later(self, session)
+        Self::index_later(self, session)
     }
 
     fn index_commit_later(&mut self, repository: RepositoryId, commit: &Oid) -> Result<()> {
-        Tx::index_commit_later(self, repository, commit)
+        Self::index_commit_later(self, repository, commit)
     }
 }

@@ -87,7 +87,7 @@ impl OwnForgetting for Tx<'_> {
     }
 
     fn unindex(&mut self, session: SessionId) -> Result<()> {
-        Tx::unindex(self, session)
+        Self::unindex(self, session)
     }
 
     fn free_blobs(&mut self, session: SessionId) -> Result<()> {

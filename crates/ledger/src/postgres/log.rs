@@ -1,12 +1,10 @@
 //! What is done about logs in PostgreSQL's own way.
 
-use siglum_domain::fold::Entry;
 use siglum_domain::receipt::{GENESIS, Receipt};
 
 use super::columns::{Col, count, int};
 use super::tx::{Tx, Value};
 use crate::row::LogRow;
-use crate::stored::EntryRow;
 use crate::verbs::log::OwnLog;
 use crate::verbs::projections::make_due;
 use crate::{Appended, LedgerError, Log, NewEntry};
@@ -60,10 +58,6 @@ impl OwnLog for Tx<'_> {
                 format!("there is no session {}", new.session).into(),
             )),
         }
-    }
-
-    fn entry_records(&mut self, rows: Vec<EntryRow>) -> Result<Vec<Entry>> {
-        Tx::entry_records(self, rows)
     }
 
     fn store_receipt(&mut self, r: &Receipt, key: Option<(&str, &str)>) -> Result<bool> {

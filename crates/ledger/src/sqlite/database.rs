@@ -4,11 +4,10 @@ use rusqlite::params_from_iter;
 use siglum_domain::{LedgerId, RepositoryId, SessionId};
 
 use super::open::Tx;
-use crate::LedgerError;
 use crate::columns::{Col, Row, Value};
 use crate::database::Database;
-use crate::row::unpack;
 use crate::sql::Sql;
+use crate::{LedgerError, Read};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -76,11 +75,8 @@ impl Database for Tx<'_> {
         Ok(self.db.pragma_update(None, "secure_delete", true)?)
     }
 
-    fn unpacked(&self, payloads: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<String>>> {
-        let payloads = payloads.into_iter();
-        payloads
-            .map(|p| p.map(|p| unpack(&p)).transpose())
-            .collect()
+    fn fetched(&self, payloads: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<Read<Vec<u8>>>>> {
+        Ok(payloads.into_iter().map(|p| p.map(Ok)).collect())
     }
 
     fn next_statement(&mut self) -> Result<u64> {

@@ -1,6 +1,5 @@
 //! What is done about logs, and turns in them, in SQLite's own way.
 
-use siglum_domain::fold::Entry;
 use siglum_domain::receipt::{GENESIS, Receipt};
 use siglum_domain::{SessionId, Timestamp, TurnId};
 
@@ -9,7 +8,6 @@ use super::open::Tx;
 use crate::columns::Value;
 use crate::database::Database;
 use crate::row::LogRow;
-use crate::stored::EntryRow;
 use crate::verbs::log::OwnLog;
 use crate::verbs::projections::make_due;
 use crate::verbs::turns::OwnTurns;
@@ -70,10 +68,6 @@ impl OwnLog for Tx<'_> {
         let row = LogRow::from_entry(new);
         self.insert_entry(new.session, sequence, new.turn, &row, is_forgotten)?;
         Ok(Appended::New(u64::try_from(sequence).unwrap_or(0)))
-    }
-
-    fn entry_records(&mut self, rows: Vec<EntryRow>) -> Result<Vec<Entry>> {
-        EntryRow::records(rows)
     }
 
     fn store_receipt(&mut self, r: &Receipt, key: Option<(&str, &str)>) -> Result<bool> {

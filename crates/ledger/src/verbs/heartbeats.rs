@@ -3,6 +3,7 @@
 use siglum_domain::heartbeat::HeartbeatName;
 use siglum_domain::{SessionId, Timestamp};
 
+use super::pinned::{OwnPins, remove_session};
 use crate::columns::{Col, Row, Value, int};
 use crate::database::Database;
 use crate::sql::{Sql, sql};
@@ -53,12 +54,6 @@ fn tick_row(row: &Row<'_>) -> Result<TickRecord> {
     })
 }
 
-/// A store's own way to let go of a session.
-pub(crate) trait SessionRemoval: Database {
-    /// See [`Heartbeats::drop_session`].
-    fn remove_session(&mut self, session: SessionId, by: &str) -> Result<Option<String>>;
-}
-
 fn write_tick(db: &mut impl Database, sql: Sql<'_>, t: &TickRecord) -> Result<u64> {
     let of: [Value<'_>; 19] = [
         &t.heartbeat.as_str(),
@@ -87,7 +82,7 @@ fn write_tick(db: &mut impl Database, sql: Sql<'_>, t: &TickRecord) -> Result<u6
     Ok(written)
 }
 
-impl<D: SessionRemoval> Heartbeats for D {
+impl<D: OwnPins> Heartbeats for D {
     fn put_heartbeat(&mut self, r: &HeartbeatRecord) -> Result<()> {
         let sql = sql!("INSERT INTO heartbeats ([tenant,] " HEARTBEAT ") VALUES ([$1,] ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
              ON CONFLICT ([tenant,] name) DO UPDATE SET definition = excluded.definition, origin = excluded.origin, \
@@ -245,6 +240,6 @@ impl<D: SessionRemoval> Heartbeats for D {
     }
 
     fn drop_session(&mut self, session: SessionId, by: &str) -> Result<Option<String>> {
-        self.remove_session(session, by)
+        remove_session(self, session, by)
     }
 }

@@ -11,7 +11,7 @@ use crate::stored::{forgotten, unreadable_session};
 
 type Result<T> = std::result::Result<T, LedgerError>;
 
-pub(crate) const SESSION: &str = "s.id, s.agent, s.conversation_id, s.home, s.mode, s.origin, s.parent, s.parent_relation, \
+pub(super) const SESSION: &str = "s.id, s.agent, s.conversation_id, s.home, s.mode, s.origin, s.parent, s.parent_relation, \
      s.created_at, s.last_at, s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed, s.forgotten_at, s.forgotten_whole, \
      s.parent_at, s.archived_at, s.quarantined";
 
@@ -19,18 +19,18 @@ pub(crate) const SESSION: &str = "s.id, s.agent, s.conversation_id, s.home, s.mo
 const SESSION_COLUMNS: usize = 21;
 
 /// The columns of a listing behind those of its session.
-pub(crate) const SUMMARY: &str = "m.state, m.title, m.models, m.turns, m.tool_calls, m.subagents, m.input, m.output, \
+pub(super) const SUMMARY: &str = "m.state, m.title, m.models, m.turns, m.tool_calls, m.subagents, m.input, m.output, \
      m.cache_read, m.cache_write, (SELECT count(*) FROM commits c WHERE [c.tenant = $1 AND] c.session = s.id)";
 
 /// The summaries of the sessions of a listing.
-pub(crate) const WITH_SUMMARIES: &str =
+pub(super) const WITH_SUMMARIES: &str =
     "LEFT JOIN summaries m ON [m.tenant = $1 AND] m.session = s.id";
 
 /// The parts of a listing, for a store that puts the rest together itself.
 pub(crate) const LISTED: Sql<'_> = sql!("SELECT " SESSION ", " SUMMARY " FROM sessions s");
 pub(crate) const SUMMARIES: Sql<'_> = sql!(WITH_SUMMARIES);
 
-pub(crate) fn session_row(row: &Row<'_>) -> Result<SessionRecord> {
+pub(super) fn session_row(row: &Row<'_>) -> Result<SessionRecord> {
     let relation: Option<String> = row.get(7)?;
     let relation = relation.and_then(|r| from_word("relation", &r).ok());
     Ok(SessionRecord {
@@ -62,7 +62,7 @@ pub(crate) fn session_row(row: &Row<'_>) -> Result<SessionRecord> {
 }
 
 /// A session whose record may be damaged: then it has its id and what else can be read, and is quarantined.
-pub(crate) fn readable_session(row: &Row<'_>) -> Result<SessionRecord> {
+pub(super) fn readable_session(row: &Row<'_>) -> Result<SessionRecord> {
     session_row(row).or_else(|error| salvaged(row, &error))
 }
 

@@ -66,9 +66,9 @@ fn edit_row(row: &Row<'_>) -> Result<EditRecord> {
     })
 }
 
-pub(crate) const RECEIPT: &str = "session, number, first, last, turns, previous, digest, at";
+pub(super) const RECEIPT: &str = "session, number, first, last, turns, previous, digest, at";
 
-pub(crate) fn receipt_row(row: &Row<'_>) -> Result<Receipt> {
+pub(super) fn receipt_row(row: &Row<'_>) -> Result<Receipt> {
     let turns: String = row.get(4)?;
     Ok(Receipt {
         session: row.get(0)?,
@@ -111,13 +111,19 @@ fn sealed_row(row: &Row<'_>) -> Result<(SealedEntry, Option<TurnId>)> {
     Ok((sealed, row.get(5)?))
 }
 
+/// The entries of some rows, without those that were forgotten.
+fn entry_records(db: &impl Database, mut rows: Vec<EntryRow>) -> Result<Vec<Entry>> {
+    let packed = rows.iter_mut().map(|row| row.payload.take()).collect();
+    for (row, payload) in rows.iter_mut().zip(db.fetched(packed)?) {
+        row.payload = payload.transpose().map_err(LedgerError::Damaged)?;
+    }
+    EntryRow::records(rows)
+}
+
 /// What a store does about logs in its own way.
 pub(crate) trait OwnLog: Database {
     /// See [`Log::append`].
     fn append_entry(&mut self, new: &NewEntry<'_>) -> Result<Appended>;
-
-    /// The entries of some rows, without those that were forgotten.
-    fn entry_records(&mut self, rows: Vec<EntryRow>) -> Result<Vec<Entry>>;
 
     /// Stores a receipt if it follows the last one and its key is new, and makes it due at every projection.
     fn store_receipt(&mut self, receipt: &Receipt, key: Option<(&str, &str)>) -> Result<bool>;
@@ -133,7 +139,7 @@ impl<D: OwnLog> Log for D {
              ORDER BY sequence LIMIT ?3");
         let of: [Value<'_>; 3] = [&Col(session), &int(after), &Limit(most)];
         let rows = self.rows(sql, &of, entry_row)?;
-        self.entry_records(rows)
+        entry_records(self, rows)
     }
 
     fn entries_of_turn(
@@ -145,7 +151,7 @@ impl<D: OwnLog> Log for D {
         let sql = sql!("SELECT " ENTRY " FROM observations WHERE [tenant = $1 AND] session = ?1 AND turn = ?2 AND sequence <= ?3 ORDER BY sequence");
         let of: [Value<'_>; 3] = [&Col(session), &Col(turn), &int(until)];
         let rows = self.rows(sql, &of, entry_row)?;
-        self.entry_records(rows)
+        entry_records(self, rows)
     }
 
     fn entries_of_kind(
@@ -157,7 +163,7 @@ impl<D: OwnLog> Log for D {
         let sql = sql!("SELECT " ENTRY " FROM observations WHERE [tenant = $1 AND] session = ?1 AND kind = ?2 AND sequence <= ?3 ORDER BY sequence");
         let of: [Value<'_>; 3] = [&Col(session), &kind, &int(until)];
         let rows = self.rows(sql, &of, entry_row)?;
-        self.entry_records(rows)
+        entry_records(self, rows)
     }
 
     fn last_of_kind(&mut self, session: SessionId, kind: &str, until: u64) -> Result<Option<u64>> {
@@ -173,7 +179,7 @@ impl<D: OwnLog> Log for D {
         let sql = sql!("SELECT " ENTRY " FROM observations WHERE [tenant = $1 AND] session = ?1 AND source = ?2 AND key = ?3");
         let of: [Value<'_>; 3] = [&Col(session), &source.as_str(), &key];
         let row = self.row(sql, &of, entry_row)?;
-        Ok(self.entry_records(row.into_iter().collect())?.pop())
+        Ok(entry_records(self, row.into_iter().collect())?.pop())
     }
 
     fn sighted(

@@ -4,16 +4,19 @@
 //! trait beside it (`OwnSessions`, say), which each store implements in its own folder, or of [`crate::database::Database`].
 
 mod access;
+pub(crate) mod audit;
 pub(crate) mod commits;
 mod contexts;
 pub(crate) mod forgetting;
-pub(crate) mod heartbeats;
+mod heartbeats;
+pub(crate) mod integrity;
 pub(crate) mod listing;
 pub(crate) mod log;
+pub(crate) mod pinned;
 mod pipelines;
 pub(crate) mod places;
 pub(crate) mod projections;
-pub(crate) mod queue;
+mod queue;
 pub(crate) mod replicas;
 mod repositories;
 mod requests;

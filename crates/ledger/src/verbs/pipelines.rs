@@ -51,7 +51,7 @@ fn name_pipeline(db: &mut impl Database, id: &str, at: Timestamp, events: u64) -
 }
 
 /// A session was linked to a pipeline, if the link says so; it stays one of those that ever were.
-pub(crate) fn note_pipeline(
+pub(super) fn note_pipeline(
     db: &mut impl Database,
     session: SessionId,
     link: &Link,

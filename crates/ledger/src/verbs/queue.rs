@@ -35,7 +35,7 @@ fn transcript_row(row: &Row<'_>) -> Result<TranscriptRecord> {
 }
 
 /// A segment from its stream, its bounds and its lines.
-pub(crate) fn segment_row(row: &Row<'_>) -> Result<Segment> {
+pub(super) fn segment_row(row: &Row<'_>) -> Result<Segment> {
     Ok(Segment {
         stream: row.get(0)?,
         first: row.count(1)?,
