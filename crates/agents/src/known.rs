@@ -170,6 +170,17 @@ pub fn known(name: &str) -> Option<&'static KnownAgent> {
     KNOWN_AGENTS.iter().find(|agent| agent.name == name)
 }
 
+/// Why an agent that is recognised is not recorded.
+#[must_use]
+pub fn unrecorded_reason(name: &str) -> &'static str {
+    match name {
+        "cursor-agent" | "amp" | "droid" => {
+            "formats not documented well enough, and no real client to try them with"
+        }
+        _ => "no reader of its formats yet",
+    }
+}
+
 /// Tells which agent a process is, by the path of its program, of the script that it runs, and by the
 /// name that an interpreter's process shows for itself: Pi and others run in `node` and write their
 /// name over their arguments.
@@ -263,6 +274,14 @@ mod tests {
         check(Some("/usr/bin/claudette"), None, None);
         check(Some("/home/me/my-opencode-ai/x"), None, None);
         check(None, None, None);
+    }
+
+    #[test]
+    fn every_agent_that_a_reason_names_is_known() {
+        for name in ["cursor-agent", "amp", "droid"] {
+            assert!(known(name).is_some(), "{name}");
+            assert_ne!(unrecorded_reason(name), unrecorded_reason("aider"));
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub use hook::{
     BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced, WriteHint,
 };
 pub use install::{InstallError, InstallState, SettingsError, SettingsFile, SettingsTexts};
-pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise};
+pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise, unrecorded_reason};
 pub use record::{LINE_MOST, LineError, RecordLine, record_schema};
 pub use regular::open_regular;
 pub use runs::{Blank, Choosing, HeadlessSpec, Mode, ReportedUsage, RunSpec, run_spec, runnable};

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::error::CommandError;
 use crate::home::{Home, repository_spool};
 use crate::hook::landings;
-use crate::ui::{self, Ui};
+use crate::ui::{self, Pager, Ui};
 use crate::{claim, env, known_ledger, platform};
 
 /// What the store's own log may grow to, in bytes, before a command brings it into the ledger's file: a process that
@@ -41,6 +41,12 @@ impl Cx {
             config,
             dir,
         }
+    }
+
+    /// A pager for a long answer, where a person reads it at a terminal and wants one.
+    pub fn pager(&self) -> Option<Pager> {
+        let git = self.ui.is_paged().then(|| self.git())?;
+        Pager::start(&git)
     }
 
     /// Opens the ledger, migrating it if need be; it is begun only where none was here before.

@@ -65,6 +65,8 @@ const SCHEMAS: &[Row] = &[
     (heartbeat::run::SCHEMA, schema_for::<heartbeat::run::Json>),
     (heartbeat::show::SCHEMA, schema_for::<heartbeat::show::Json>),
     (import::SCHEMA, schema_for::<import::show::Json>),
+    #[cfg(feature = "gateway")]
+    (import::acp::SCHEMA, schema_for::<import::acp::Json>),
     (link::ADD, schema_for::<link::Json>),
     (link::LIST, schema_for::<link::Json>),
     (link::REMOVE, schema_for::<link::Json>),
@@ -119,6 +121,7 @@ const SCHEMAS: &[Row] = &[
     ),
     (rebuild::SCHEMA, schema_for::<rebuild::Json>),
     (record::SCHEMA, schema_for::<record::Json>),
+    (relocate::SCHEMA, schema_for::<relocate::Json>),
     (uninstall::SCHEMA, schema_for::<uninstall::Json>),
     (restore::SCHEMA, schema_for::<restore::Json>),
     (resume::SCHEMA, schema_for::<resume::Json>),

@@ -55,6 +55,14 @@ impl Where {
         }
     }
 
+    /// All repositories.
+    pub fn everywhere() -> Self {
+        Self {
+            all: true,
+            ..Self::default()
+        }
+    }
+
     /// The same, or the repository that a query names; not both, and none where only this one is answered for.
     pub fn narrowed(&self, named: Option<&str>) -> Result<Self, CommandError> {
         let Some(name) = named else {

@@ -87,12 +87,15 @@ impl Question {
     }
 }
 
+/// Where the answers about commits are from.
+pub type Sources = BTreeMap<Oid, Source>;
+
 /// What gateways say.
 #[derive(Debug, Default)]
 pub struct TeamAnswers {
     pub answers: BTreeMap<Oid, CommitAnswer>,
     /// Where each of the answers is from.
-    pub sources: BTreeMap<Oid, Source>,
+    pub sources: Sources,
     /// The commits of the checkpoints that are known.
     pub checkpoints: BTreeMap<CheckpointId, Vec<Oid>>,
     /// Whether every gateway was reached, and answered about every commit.
@@ -195,6 +198,19 @@ impl Team {
     /// Whether nobody may be asked.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Asks who made commits, and notes where the answers are from. What goes wrong is a warning.
+    pub fn who_made(
+        &self,
+        cx: &Cx,
+        commits: &[Oid],
+        sources: &mut Sources,
+    ) -> BTreeMap<Oid, CommitAnswer> {
+        let questions: Vec<Question> = commits.iter().map(Question::who_made).collect();
+        let found = self.ask(cx, &questions);
+        *sources = found.sources;
+        found.answers
     }
 
     /// Asks about commits. What goes wrong is a warning.

@@ -48,6 +48,7 @@ mod serve_error;
 mod settings;
 mod shared_schemas;
 mod shares;
+mod stop_signals;
 mod stream;
 mod telemetry;
 mod tls;
@@ -60,6 +61,7 @@ pub use listen::serve;
 pub use mcp::{Desk, Effect, McpError, McpTool, serve_mcp};
 pub use openapi::document;
 pub use proxies::{Network, NotANetwork};
+pub use runs::{AcpHistory, AcpHistoryError};
 pub use serve_error::ServeError;
 pub use settings::{
     Configured, Handed, Handing, HeartbeatSettings, Limits, Over, Projecting, RunAgent,

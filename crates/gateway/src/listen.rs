@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use siglum_engine::worker;
 use siglum_engine::worker::Slice;
 use siglum_ledger::{Durability, Ledger, LedgerError, write};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use crate::app::App;
@@ -28,6 +27,7 @@ use crate::retention;
 use crate::router::router;
 use crate::serve_error::ServeError;
 use crate::settings::{Projecting, Settings, Store};
+use crate::stop_signals::StopSignals;
 use crate::tls::{self, Tls};
 use crate::undecided;
 
@@ -109,29 +109,6 @@ pub fn serve(settings: &Settings, ready: impl FnOnce(SocketAddr)) -> Result<(), 
         }
         serve_until_stopped(&app, listener, tls, signals).await
     })
-}
-
-/// The signals by which somebody wants the gateway to stop.
-struct StopSignals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl StopSignals {
-    fn listen() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    /// Done when the next one comes.
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
 }
 
 /// Serves until the first signal; then lets runs end, and after them connections. A second signal lets nothing end.

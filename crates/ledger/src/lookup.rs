@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use siglum_domain::id::{SHORT_DIGITS, is_tail};
 use siglum_domain::{RepositoryId, SessionId, Timestamp};
 
-use crate::LedgerError;
-use crate::record::{SessionFilter, SessionListing};
+use crate::record::{CheckpointRecord, CommitRecord, SessionFilter, SessionListing};
+use crate::{CheckpointFilter, CommitFilter, LedgerError};
 
 /// The rows whose id ends with `?1`, by its [`short_forms`], which are `?2`.
 pub(crate) const BY_TAIL: &str = "[right(replace(id::text, '-', ''), 8) = ANY(?2) \
@@ -80,9 +80,56 @@ pub(crate) fn page_of_repositories<S>(
     list(store, Window::of_filter(filter))
 }
 
+/// The commits of several repositories, each asked for by itself; nothing where a filter is better asked as a whole.
+pub(crate) fn commits_of_each(
+    filter: &CommitFilter,
+    mut ask: impl FnMut(&CommitFilter) -> Result<Vec<CommitRecord>, LedgerError>,
+) -> Option<Result<Vec<CommitRecord>, LedgerError>> {
+    if filter.repositories.len() < 2 || filter.prefix.is_some() {
+        return None;
+    }
+    let of_one = |repository| {
+        ask(&CommitFilter {
+            repositories: vec![repository],
+            ..filter.clone()
+        })
+    };
+    let key = |c: &CommitRecord| (c.at, c.commit.clone(), c.repository);
+    Some(greatest_of_each(
+        &filter.repositories,
+        filter.limit,
+        of_one,
+        key,
+    ))
+}
+
+/// The same for checkpoints. Those of one session are few, and are found by it.
+pub(crate) fn checkpoints_of_each(
+    filter: &CheckpointFilter,
+    mut ask: impl FnMut(&CheckpointFilter) -> Result<Vec<CheckpointRecord>, LedgerError>,
+) -> Option<Result<Vec<CheckpointRecord>, LedgerError>> {
+    let is_pinned = filter.session.is_some() || !filter.links.is_empty();
+    if filter.repositories.len() < 2 || is_pinned {
+        return None;
+    }
+    let of_one = |repository| {
+        ask(&CheckpointFilter {
+            repositories: vec![repository],
+            ..filter.clone()
+        })
+    };
+    let key = |k: &CheckpointRecord| (k.at, k.id);
+    Some(greatest_of_each(
+        &filter.repositories,
+        filter.limit,
+        of_one,
+        key,
+    ))
+}
+
 /// The greatest of what several repositories have, `limit` of them or all with 0: each is asked by itself, since an index
 /// has the rows of one repository in order, and those of several in none.
-pub(crate) fn greatest_of_each<T, K: Ord>(
+fn greatest_of_each<T, K: Ord>(
     repositories: &[RepositoryId],
     limit: usize,
     mut ask: impl FnMut(RepositoryId) -> Result<Vec<T>, LedgerError>,

@@ -106,6 +106,8 @@ const COMMANDS: &[&[&str]] = &[
     &["config", "list"],
     &["import", "--all", "--dry-run"],
     &["record", "--agent", "tester"],
+    &["relocate"],
+    &["relocate", "--dry-run", "../gone", "."],
     &["init", "--dry-run"],
     &["init", "--dry-run", "--same-as", "."],
     &["doctor"],

@@ -142,6 +142,51 @@ fn set_age(path: &Path, seconds: u64) {
     file.set_modified(then).unwrap();
 }
 
+/// What `siglum doctor` says of transcripts that are deleted soon.
+fn deleted_soon(repo: &Repo<'_>) -> Option<Value> {
+    let ran = repo.siglum(&["doctor", "--json"]);
+    let answer: Value = serde_json::from_str(&ran.stdout).expect(&ran.stdout);
+    let checks = answer["data"]["checks"].as_array().unwrap().iter();
+    let is_it = |check: &&Value| check["text"].as_str().unwrap().contains("not archived yet");
+    checks.cloned().find(|check| is_it(&check))
+}
+
+#[test]
+fn doctor_warns_of_transcripts_that_are_deleted_before_they_are_archived() {
+    const DAY: u64 = 24 * 60 * 60;
+    let world = World::new();
+    let repo = world.repo();
+    let project = project(&world);
+    let path = |name: &str| project.join(format!("{name}.jsonl"));
+    for (name, days) in [("old", 29), ("older", 40), ("fresh", 20)] {
+        fs::write(path(name), lines(&repo, name, None)).unwrap();
+        set_age(&path(name), days * DAY);
+    }
+    // Nothing happened in it, so there is nothing to archive.
+    fs::write(path("empty"), "").unwrap();
+    set_age(&path("empty"), 40 * DAY);
+    let check = deleted_soon(&repo).expect("two are deleted soon");
+    let text = check["text"].as_str().unwrap();
+    assert!(
+        text.contains("deletes 2 transcripts within 7 days"),
+        "{text}"
+    );
+    let oldest = repo.sh("date -d '40 days ago' +%Y-%m-%d").ok();
+    assert!(text.contains(&oldest), "{text}");
+    assert_eq!(check["verdict"], "note");
+    assert_eq!(check["remedy"], "Run `siglum import` to archive them.");
+    // What the settings say counts.
+    let settings = world.home().join(".claude/settings.json");
+    let before = fs::read_to_string(&settings).unwrap_or_else(|_| "{}".to_owned());
+    let mut kept: Value = serde_json::from_str(&before).unwrap();
+    kept["cleanupPeriodDays"] = json!(365);
+    fs::write(&settings, kept.to_string()).unwrap();
+    assert_eq!(deleted_soon(&repo), None);
+    fs::write(&settings, before).unwrap();
+    repo.siglum(&["import"]).ok();
+    assert_eq!(deleted_soon(&repo), None);
+}
+
 /// An import that goes on.
 fn begin_import(repo: &Repo<'_>) -> Child {
     let mut import = repo.world.command(World::program());

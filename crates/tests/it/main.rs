@@ -10,6 +10,7 @@
     reason = "tests start programs, and stop at the first surprise"
 )]
 
+mod acp_history;
 mod agent_settings;
 mod asking;
 mod auditing;
@@ -26,6 +27,7 @@ mod contexts;
 mod costs;
 mod editors;
 mod faults;
+mod finder;
 mod foreign_hooks;
 mod forgetting;
 mod front_end;
@@ -61,6 +63,7 @@ mod real_agents;
 mod real_blobs;
 mod real_sinks;
 mod recording;
+mod relocating;
 mod removing;
 mod resuming;
 mod rewritten_commits;

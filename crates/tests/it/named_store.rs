@@ -21,6 +21,7 @@ const ON_THE_OWN_LEDGER: &[&str] = &[
     "adopt HEAD 1234567",
     "import --all",
     "record --agent tester",
+    "relocate",
     "backup copy",
     "restore copy --yes",
 ];

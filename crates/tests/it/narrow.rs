@@ -33,6 +33,7 @@ const COMMANDS: &[&str] = &[
     "context list",
     "pipeline list",
     "import --dry-run",
+    "relocate",
     "upgrade --check",
 ];
 

@@ -10,10 +10,10 @@ use serde_json::json;
 use crate::harness::{Agent, Repo, Talk, World, until};
 
 /// As Claude Code names sessions.
-const SESSION: &str = "82d22249-95b9-4f0e-8f56-1a2b3c4d5e6f";
+pub(crate) const SESSION: &str = "82d22249-95b9-4f0e-8f56-1a2b3c4d5e6f";
 
 /// A world in which a program of this name says where it runs, and with which words.
-fn world_with(program: &str) -> World {
+pub(crate) fn world_with(program: &str) -> World {
     let mut world = World::new();
     let dir = world.root.join("programs");
     fs::create_dir(&dir).unwrap();
@@ -29,7 +29,7 @@ fn world_with(program: &str) -> World {
 }
 
 /// A conversation of two turns whose transcript is in the ledger.
-fn stored_talk<'w>(repo: &Repo<'w>) -> Talk<'w> {
+pub(crate) fn stored_talk<'w>(repo: &Repo<'w>) -> Talk<'w> {
     let mut talk = Talk::start(repo, SESSION);
     talk.turn("Round the cart");
     talk.turn("Add the taxes");
@@ -135,7 +135,8 @@ fn a_session_is_found_by_what_people_know_of_it() {
     talk.agent.sh("git add -A && git commit -qm cart").ok();
     talk.stop();
     talk.agent.quit();
-    let other = Agent::start(&repo, "other-session");
+    let mut other = Agent::start(&repo, "other-session");
+    other.prompt("Round the corner");
     drop(other);
     repo.siglum(&["session", "rename", SESSION, "Cart of Ann"])
         .ok();
@@ -150,7 +151,7 @@ fn a_session_is_found_by_what_people_know_of_it() {
         let ran = repo.siglum(&[&["resume", "--print"][..], words].concat());
         assert!(ran.stdout.contains(SESSION), "{words:?}: {ran:?}");
     }
-    let several = repo.siglum(&["resume", "o"]);
+    let several = repo.siglum(&["resume", "round"]);
     assert_eq!(several.code, Some(2), "{several:?}");
     assert!(several.stderr.contains("siglum resume "), "{several:?}");
     let none = repo.siglum(&["resume", "nobody-said-this"]);

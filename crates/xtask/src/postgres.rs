@@ -22,6 +22,11 @@ const SMALL: &str = "SIGLUM_TEST_PG_SMALL";
 /// Where Debian puts the server's programs, one folder for each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
+/// Files in memory, on Linux.
+const MEMORY: &str = "/dev/shm";
+/// How many kibibytes a server may need.
+const ROOM: u64 = 4 << 20;
+
 /// Runs the server until its input ends: until whoever holds the other end of it goes. `$1` is the directory. A server
 /// that ends before, in whatever way, is started again; once it has its directory for itself, it serves.
 const KEEPER: &str = r#"
@@ -67,6 +72,8 @@ impl Drop for Server {
 
 /// What tests use.
 pub(crate) struct Servers {
+    /// The folder with the programs of PostgreSQL.
+    binaries: PathBuf,
     main: Server,
     /// One with little room. A full disk is in the way of everybody whose server it is, also where only one tablespace
     /// is on it, so that nobody else uses this one. None where this user may not mount.
@@ -110,7 +117,14 @@ pub(crate) fn for_tests() -> Result<Option<Servers>, Failure> {
 
 /// Tells tests of their servers; those that the environment names are known to them.
 pub(crate) fn tell(servers: Option<&Servers>, tests: &mut Command) {
-    tests.envs(servers.map(Servers::variables).unwrap_or_default());
+    let Some(servers) = servers else { return };
+    tests.envs(servers.variables());
+    // What Debian has in `PATH` is a script that looks for the programs each time.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let programs = std::iter::once(servers.binaries.clone());
+    if let Ok(path) = std::env::join_paths(programs.chain(std::env::split_paths(&path))) {
+        tests.env("PATH", path);
+    }
 }
 
 fn start() -> Result<Servers, Failure> {
@@ -127,6 +141,7 @@ fn start() -> Result<Servers, Failure> {
     let main = Site::new(&binaries, "main")?;
     let small = Site::new(&binaries, "small")?;
     Ok(Servers {
+        binaries,
         main: main.started(Site::start)?,
         small: small.started(Site::start_small)?,
     })
@@ -151,6 +166,21 @@ fn binaries() -> Option<PathBuf> {
         .collect();
     versions.sort();
     versions.pop().map(|(_, dir)| dir)
+}
+
+/// Where the files of a server are: in memory if there is room. A store is some hundred files, and a disk takes longer to
+/// make them than to write what is in them.
+fn folder() -> PathBuf {
+    let sizes = programs::program("df").args(["-P", "-k", MEMORY]).output();
+    let text = sizes.map(|sizes| String::from_utf8_lossy(&sizes.stdout).into_owned());
+    let free = text.ok().and_then(|text| {
+        let free = text.lines().nth(1)?.split_whitespace().nth(3)?;
+        free.parse::<u64>().ok()
+    });
+    match free {
+        Some(free) if free >= ROOM => MEMORY.into(),
+        _ => std::env::temp_dir(),
+    }
 }
 
 /// Who runs the server: PostgreSQL refuses to run as root.
@@ -205,7 +235,7 @@ impl Site {
         Ok(Self {
             binaries: binaries.to_owned(),
             owner: owner()?,
-            directory: std::env::temp_dir().join(directory),
+            directory: folder().join(directory),
             password: password()?,
             port: programs::free_port()?,
         })
@@ -317,6 +347,8 @@ impl Site {
             .arg(&self.directory)
             .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
             .args(["-c", "max_connections=200", "-c", "ssl=on"])
+            // Tests kill the server, and not the machine: what it has written is there without this.
+            .args(["-c", "fsync=off", "-c", "full_page_writes=off"])
             .args(["-c", "ssl_key_file=../key.pem"])
             .args(["-c", "ssl_cert_file=../certificate.pem"])
             .current_dir(&self.directory)

@@ -93,7 +93,7 @@ fn answer(home: &Home, repo: &Repo, query: &str) -> Fallible<usize> {
     Ok(answer["data"]["found"].as_array().map_or(0, Vec::len))
 }
 
-/// Whole processes: of a rare word, of a common one, of a phrase and of two words.
+/// Whole processes: of a rare word, of a common one, of a phrase, of two words and of one that is not typed to its end.
 fn times(
     run: &Run,
     home: &Home,
@@ -108,6 +108,8 @@ fn times(
         ("two words", "return self"),
         ("a phrase", "\"let mut\""),
         ("failed calls", "is:error return"),
+        // As the finder asks while somebody types.
+        ("the beginning of a word", "retur*"),
     ];
     let mut contest = Contest::new();
     contest.arm("empty", || run.empty_process());

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use siglum_agents::{
-    AGENTS, AgentSpec, InstallState, KNOWN_AGENTS, SettingsError, Unreported, unreported,
+    AGENTS, AgentSpec, InstallState, KNOWN_AGENTS, SettingsError, Unreported, unrecorded_reason,
+    unreported,
 };
 use siglum_domain::{AgentName, Timestamp};
 use siglum_gitstore::Repo;
@@ -75,8 +76,19 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     cx.ui.table(&table(&rows))?;
     cx.ui.line("")?;
-    let others = recognised().join(", ");
-    let text = format!("Recognised, but not recorded: {others}.");
+    let mut others: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for name in recognised() {
+        others
+            .entry(unrecorded_reason(name))
+            .or_default()
+            .push(name);
+    }
+    let others = others.iter();
+    let others = others.map(|(reason, names)| format!("{} ({reason})", names.join(", ")));
+    let others = others.collect::<Vec<_>>().join("; ");
+    let text = format!(
+        "Recognised, but not recorded: {others}. `siglum record` records any agent; `siglum import --acp` imports the sessions of one that speaks the Agent Client Protocol."
+    );
     for line in ui::wrap(&text, cx.ui.width().min(100)) {
         cx.ui.line(line)?;
     }
@@ -214,6 +226,16 @@ pub struct Json {
     agents: Vec<AgentJson>,
     /// Agents that are recognised, but not recorded, by name.
     recognised: Vec<String>,
+    /// The same, each with the reason.
+    not_recorded: Vec<NotRecordedJson>,
+}
+
+/// An agent that is recognised, but not recorded.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct NotRecordedJson {
+    agent: String,
+    /// Why it is not recorded.
+    reason: String,
 }
 
 /// One agent that is recorded.
@@ -272,8 +294,13 @@ fn json(rows: &[Row]) -> Json {
             })
             .collect(),
     };
+    let not_recorded = |name: &'static str| NotRecordedJson {
+        agent: name.to_owned(),
+        reason: unrecorded_reason(name).to_owned(),
+    };
     Json {
         agents: rows.iter().map(agent).collect(),
         recognised: recognised().into_iter().map(str::to_owned).collect(),
+        not_recorded: recognised().into_iter().map(not_recorded).collect(),
     }
 }

@@ -14,7 +14,7 @@ use crate::env;
 use crate::error::{CommandError, Kind};
 use crate::home::Home;
 use crate::store;
-use crate::ui::{self, Color, Pager, Ui};
+use crate::ui::{self, Color, Ui};
 
 /// The heading of the options that every command has.
 const GLOBAL: &str = "Global options";
@@ -100,6 +100,7 @@ enum Command {
     Adopt(commands::adopt::Args),
     Import(commands::import::Args),
     Record(commands::record::Args),
+    Relocate(commands::relocate::Args),
     Forget(commands::forget::Args),
     Doctor(commands::doctor::Args),
     Verify(commands::verify::Args),
@@ -132,8 +133,9 @@ enum WorksOn {
 
 /// What there is for a server instead of a command that knows the own ledger alone.
 const COMMITS: &str = "The gateway of a store answers for commits: name it in SIGLUM_GATEWAY.";
+const PLACES: &str =
+    "A server knows repositories by their remotes: list its sessions with `--repository REMOTE`.";
 const RUNS: &str = "The gateway of a store takes the session: pass `--gateway URL`.";
-const RESUMES: &str = "A session is resumed on the machine where it ran.";
 const STATUS: &str = "Run `siglum doctor` to check the store.";
 const SYNC: &str =
     "A machine sends its sessions to the gateway of a store: run `siglum sync` there.";
@@ -188,13 +190,14 @@ impl Command {
             Self::Files(_) => WorksOn::OwnLedger("files", COMMITS),
             Self::Status(_) => WorksOn::OwnLedger("status", STATUS),
             // Agents run, and keep their transcripts, on this machine.
-            Self::Resume(_) => WorksOn::OwnLedger("resume", RESUMES),
+            Self::Resume(_) => WorksOn::OwnLedger("resume", commands::resume::ON_A_SERVER),
             Self::Tail(_) => WorksOn::OwnLedger("tail", STATUS),
             #[cfg(feature = "gateway")]
             Self::Mcp(_) => WorksOn::OwnLedger("mcp", MCP),
             Self::Sync(_) => WorksOn::OwnLedger("sync", SYNC),
             Self::Import(_) => WorksOn::OwnLedger("import", SYNC),
             Self::Record(_) => WorksOn::OwnLedger("record", TURNS),
+            Self::Relocate(_) => WorksOn::OwnLedger("relocate", PLACES),
             Self::Backup(_) => WorksOn::OwnLedger("backup", BACKUPS),
             Self::Restore(_) => WorksOn::OwnLedger("restore", BACKUPS),
             // The demo has a ledger of its own, in an environment without the variable.
@@ -217,15 +220,12 @@ impl Command {
 
     /// Whether its answer may be longer than a screen.
     const fn is_read_at_length(&self) -> bool {
-        matches!(
-            self,
-            Self::Why(_)
-                | Self::Log(_)
-                | Self::Show(_)
-                | Self::Search(_)
-                | Self::Files(_)
-                | Self::Cost(_)
-        )
+        match self {
+            // Without words it takes the screen itself.
+            Self::Search(args) => !args.words.is_empty(),
+            Self::Why(_) | Self::Log(_) | Self::Show(_) | Self::Files(_) | Self::Cost(_) => true,
+            _ => false,
+        }
     }
 
     /// Whether it reads or changes what agents keep in the user's home.
@@ -338,11 +338,11 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
         "never" => Color::Never,
         _ => Color::Auto,
     });
-    let ui = Ui::new(color, wants_json(cli.json), is_quiet);
+    let ui = Ui::new(color, wants_json(cli.json), is_quiet).paged(!cli.no_pager);
     config.warnings.iter().for_each(|w| ui.warning(w));
     let cx = Cx::new(ui, dir, config);
-    let is_paged = cli.command.is_read_at_length() && !cli.no_pager && !cx.ui.json;
-    let _pager = is_paged.then(|| Pager::start(&cx.git())).flatten();
+    let is_long = cli.command.is_read_at_length();
+    let _pager = is_long.then(|| cx.pager()).flatten();
     dispatch(cli.command, &cx)
 }
 
@@ -351,6 +351,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Run(args) => return commands::run::run(&args, cx),
         Command::Help(args) => return Ok(commands::help::run(&args)),
         Command::Pipeline(command) => return commands::pipeline::run(&command, cx),
+        Command::Search(args) => return commands::search::run(&args, cx),
         Command::Status(args) => return commands::status::run(&args, cx),
         Command::Demo(args) => commands::demo::run(&args, cx),
         Command::Init(args) => commands::init::run(&args, cx),
@@ -359,7 +360,6 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Check(args) => commands::check::run(&args, cx),
         Command::Show(args) => commands::show::run(&args, cx),
         Command::Resume(args) => commands::resume::run(&args, cx),
-        Command::Search(args) => commands::search::run(&args, cx),
         Command::Files(args) => commands::files::run(&args, cx),
         Command::Cost(args) => commands::cost::run(&args, cx),
         Command::Tail(args) => commands::tail::run(&args, cx),
@@ -385,6 +385,7 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Adopt(args) => commands::adopt::run(&args, cx),
         Command::Import(args) => commands::import::run(&args, cx),
         Command::Record(args) => commands::record::run(&args, cx),
+        Command::Relocate(args) => commands::relocate::run(&args, cx),
         Command::Forget(args) => commands::forget::run(&args, cx),
         Command::Doctor(args) => commands::doctor::run(&args, cx),
         Command::Verify(args) => commands::verify::run(&args, cx),

@@ -158,7 +158,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         cx.ui.line("")?;
         cx.ui.table(&explained(&costs.explained))?;
     }
-    tell(cx, &found);
+    print_hints(cx, &found);
     Ok(())
 }
 
@@ -296,18 +296,23 @@ fn nothing(cx: &Cx, ledger: &mut dyn Ledger) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn tell(cx: &Cx, found: &CostReport) {
-    let (costs, prices) = (&found.costs, &found.prices);
-    if costs.more {
+/// What the rows leave out, and what stands in more than one of them.
+pub(in crate::commands) fn hint_of_rows(cx: &Cx, more: bool, overlapping: u64) {
+    if more {
         cx.ui
             .hint("There are more; pass `--limit 0` to show all of them.");
     }
-    if costs.overlapping > 0 {
+    if overlapping > 0 {
         cx.ui.hint(format!(
             "Rows overlap: {} in more than one row; the total counts each once.",
-            ui::plural(costs.overlapping, "message")
+            ui::plural(overlapping, "message")
         ));
     }
+}
+
+fn print_hints(cx: &Cx, found: &CostReport) {
+    let (costs, prices) = (&found.costs, &found.prices);
+    hint_of_rows(cx, costs.more, costs.overlapping);
     if !costs.unpriced.is_empty() {
         cx.ui.hint(unpriced(costs, prices));
     }

@@ -54,6 +54,7 @@ const GROUPS: &[Group] = &[
             "demo",
             "agents",
             "import",
+            "relocate",
             "config",
             "completions",
             "man",

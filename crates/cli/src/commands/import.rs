@@ -1,5 +1,7 @@
 //! `siglum import`: the sessions that agents left on disk.
 
+#[cfg(feature = "gateway")]
+pub mod acp;
 pub mod show;
 
 use std::path::{Path, PathBuf};
@@ -49,6 +51,15 @@ pub struct Args {
     /// Import only these transcripts, or those in these directories; they must be inside the agent's own directory
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// Import the sessions that an agent lists and replays over the Agent Client Protocol: the command that starts it
+    #[cfg(feature = "gateway")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "paths")]
+    acp: Option<String>,
+    /// Name to record the sessions of `--acp` under: 1 to 64 of the characters a-z 0-9 - (default: what the agent
+    /// calls itself)
+    #[cfg(feature = "gateway")]
+    #[arg(long, value_name = "NAME", requires = "acp")]
+    agent: Option<String>,
 }
 
 /// What an import brought.
@@ -63,6 +74,10 @@ struct Outcome {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    #[cfg(feature = "gateway")]
+    if let Some(command) = &args.acp {
+        return acp::run(args, command, cx);
+    }
     // A path says itself which repository it is of.
     let common_dir = if args.all || !args.paths.is_empty() {
         None

@@ -15,7 +15,7 @@ use super::import::GO_ON_IMPORTING;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::team::{Question, Source, SourceJson, Team};
+use crate::team::{Source, SourceJson, Sources, Team};
 use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
@@ -107,9 +107,6 @@ pub fn recent(cx: &Cx, n: usize) -> Result<(), CommandError> {
     cx.ui.table(&table(&log, &sources))
 }
 
-/// The gateways that answer for commits.
-type Sources = BTreeMap<Oid, Source>;
-
 fn read_log(cx: &Cx, filter: &LogFilter) -> Result<(CommitLog, Sources), CommandError> {
     let (mut ledger, repository) = cx.settled()?;
     let team = Team::find(cx, Some(&mut ledger), repository.as_ref().map(|r| r.id))?;
@@ -121,12 +118,7 @@ fn read_log(cx: &Cx, filter: &LogFilter) -> Result<(CommitLog, Sources), Command
         }
     };
     let mut sources = Sources::new();
-    let mut ask = |commits: &[Oid]| {
-        let questions: Vec<Question> = commits.iter().map(Question::who_made).collect();
-        let found = team.ask(cx, &questions);
-        sources = found.sources;
-        found.answers
-    };
+    let mut ask = |commits: &[Oid]| team.who_made(cx, commits, &mut sources);
     let asker: Option<Asker<'_>> = match team.is_empty() {
         true => None,
         false => Some(&mut ask),

@@ -17,10 +17,12 @@ use self::place::{Place, Transcript};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::child;
-use crate::{env, platform, ui};
+use crate::{env, platform, store, ui};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.resume/1";
+/// What there is for a server, whose sessions ran elsewhere.
+pub const ON_A_SERVER: &str = "A session is resumed on the machine where it ran.";
 
 /// Resume a session in its agent
 ///
@@ -28,6 +30,8 @@ pub const SCHEMA: &str = "siglum.resume/1";
 /// agent runs in the directory that the session worked in; where that is gone, in a checkout of the same repository. If
 /// the agent deleted the transcript, it is written again from the ledger, without the secrets that were removed from it;
 /// a file that exists is never replaced. With `--json`, prints the command as `--print` does.
+///
+/// Without arguments, opens the finder of `siglum search` with the sessions that can be resumed.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -40,7 +44,7 @@ Examples:
   Resume a session with arguments for its agent
     siglum resume a1b2c3d4 -- --model opus")]
 pub struct Args {
-    /// Session id or name, commit, `FILE:LINE`, or words that occur in one session; default: choose from a list
+    /// Session id or name, commit, `FILE:LINE`, or words that occur in one session; default: choose in the finder
     #[arg(value_name = "SESSION|COMMIT|FILE:LINE|WORD")]
     what: Vec<String>,
     /// Print the command and run nothing
@@ -91,6 +95,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         }
         return cx.ui.line(plan.line());
     }
+    plan.start(cx, ledger)
+}
+
+/// Resumes a session that somebody chose.
+pub fn resume(cx: &Cx, session: SessionId) -> Result<(), CommandError> {
+    store::refuse_server("resume", ON_A_SERVER)?;
+    let (mut ledger, here) = cx.settled()?;
+    let plan = Plan::make(cx, &mut ledger, here.as_ref(), (session, &[]))?;
     plan.start(cx, ledger)
 }
 

@@ -1,5 +1,7 @@
 //! `siglum search`: turns of sessions by what was said and done in them.
 
+use std::process::ExitCode;
+
 use serde::Serialize;
 use siglum_domain::search::SearchQuery;
 use siglum_domain::{AgentName, SessionId};
@@ -9,8 +11,11 @@ use siglum_engine::views::search::{self, Findings, IndexUse, Query, SearchResult
 use siglum_engine::worker;
 use siglum_ledger::{LedgerError, RepositoryRecord, SessionFilter, read};
 
+use super::finder::{self, Choice, Purpose, Wanted};
+use super::session::export::Format;
 use super::session::list::Session;
-use super::team;
+use super::session::show::{self, Depth};
+use super::{resume, team};
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -21,12 +26,22 @@ use crate::ui::{self, Cell, Style, Table};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.search/1";
+/// How many sessions are printed, and how many the finder lists.
+const PRINTED: usize = 20;
+const LISTED: usize = 100;
+/// The most that the finder lists where all are wanted.
+const LISTED_MOST: usize = 1_000;
+/// The exit code where somebody left the finder.
+const INTERRUPTED: u8 = 130;
 
 /// Search what was said and done in sessions
 ///
 /// Searches prompts, answers, tool calls and their results, paths, commits, links and names of sessions. A turn matches
 /// if it contains all terms, in any case and order. Identifiers are found whole and by their parts: `query` finds
 /// parse_query and parseQuery. Prompts and recent turns come first.
+///
+/// Without terms, opens a finder at a terminal: sessions that match what you type, with a preview. Enter shows the session,
+/// Ctrl-R resumes it, Ctrl-Y copies its id.
 ///
 /// Terms: word, "a phrase", pre*, path:src/a.rs, agent:codex, repo:NAME, tool:Bash, since:7d, until:2026-01-31,
 /// issue:42, pr:7, #42, is:error. Times in a term are those of a turn; dates are days in UTC.
@@ -37,6 +52,9 @@ pub const SCHEMA: &str = "siglum.search/1";
 #[derive(clap::Args, Debug, Clone)]
 #[command(after_long_help = "\
 Examples:
+  Find sessions as you type
+    siglum search
+
   Find turns in which these words stand
     siglum search cart rounding
 
@@ -46,14 +64,14 @@ Examples:
   Find what the team discussed in this repository
     siglum search '\"cart rounding\"' --team")]
 pub struct Args {
-    /// Word, phrase or filter to search for
-    #[arg(required = true, value_name = "TERM")]
+    /// Word, phrase or filter to search for; default: what you type in the finder
+    #[arg(value_name = "TERM")]
     pub words: Vec<String>,
     #[command(flatten)]
     pub period: Period,
-    /// Limit to N sessions; 0 means all
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
-    pub limit: usize,
+    /// Limit to N sessions; 0 means all; default: 20, or 100 in the finder
+    #[arg(short = 'n', long, value_name = "N")]
+    pub limit: Option<usize>,
     /// Without an index, scan only the newest N sessions; 0 means all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub within: usize,
@@ -113,14 +131,55 @@ struct HitJson {
     at: Option<String>,
 }
 
-pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
+    if args.words.is_empty() {
+        return find_on_screen(args, cx);
+    }
+    print(args, cx).map(|()| ExitCode::SUCCESS)
+}
+
+/// Has a person search, and does what they choose.
+fn find_on_screen(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
+    if args.team || !finder::is_possible(cx) {
+        return Err(CommandError::usage("no search terms given")
+            .hint("At a terminal, `siglum search` without terms and `--team` opens a finder."));
+    }
+    let wanted = Wanted {
+        purpose: Purpose::Search,
+        place: args.place.clone(),
+        agent: args.agent.clone(),
+        period: args.period,
+        most: match args.limit {
+            Some(0) => LISTED_MOST,
+            limit => limit.unwrap_or(LISTED),
+        },
+        text: String::new(),
+    };
+    match finder::choose(cx, &wanted)? {
+        None => return Ok(ExitCode::from(INTERRUPTED)),
+        Some(Choice::Resume(session)) => resume::resume(cx, session)?,
+        Some(Choice::Show(session, turn)) => {
+            let depth = Depth {
+                full: false,
+                turn: turn.and_then(|turn| usize::try_from(turn).ok()),
+                limit: None,
+            };
+            let _pager = cx.pager();
+            let mut ledger = store::open(cx)?;
+            show::session(cx, &mut ledger, session, depth, Format::default())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if args.team {
         let query = team::search::TeamQuery {
             words: &args.words,
             place: &args.place,
             period: args.period,
             agent: args.agent.as_ref(),
-            limit: args.limit,
+            limit: args.limit.unwrap_or(PRINTED),
             within: args.within,
         };
         return team::search::run(cx, &query);
@@ -178,8 +237,8 @@ fn find(args: &Args, cx: &Cx) -> Result<Answer, CommandError> {
         },
         commits_in: Vec::new(),
         most: match args.limit {
-            0 => usize::MAX,
-            limit => limit,
+            Some(0) => usize::MAX,
+            limit => limit.unwrap_or(PRINTED),
         },
         after: None,
     };

@@ -7,6 +7,7 @@ mod pty;
 pub mod regular_file;
 mod spawn;
 mod stop;
+mod terminal_events;
 
 pub use lock::Lock;
 pub use pty::{Pty, take_terminal};
@@ -17,3 +18,4 @@ pub use siglum_platform::{
 pub use spawn::start_worker_of_gateway;
 pub use spawn::{detach, start_worker};
 pub use stop::Stop;
+pub use terminal_events::{TerminalEvents, Waker, Wish, leave_interrupts_to_pager};

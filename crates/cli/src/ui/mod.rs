@@ -1,5 +1,7 @@
 //! Output: the answer on standard output, everything else on standard error.
 
+mod full_screen;
+mod keys;
 mod pager;
 mod screen;
 mod shown;
@@ -10,11 +12,13 @@ mod text;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
+pub use full_screen::{Frame, FullScreen, Row, Size};
+pub use keys::{Key, Keys};
 pub use pager::Pager;
 pub use screen::Screen;
 pub use shown::{log_line, visible};
 pub use style::Style;
-pub use table::{Cell, Table};
+pub use table::{Cell, Table, marked};
 pub use text::{
     age, ago, bytes, clipped, count, counted, day, one_line, plural, tokens, when, wrap,
 };
@@ -42,6 +46,7 @@ pub struct Ui {
     color: bool,
     pub json: bool,
     quiet: bool,
+    is_paged: bool,
     width: usize,
 }
 
@@ -72,8 +77,20 @@ impl Ui {
             color: choice != anstream::ColorChoice::Never,
             json,
             quiet,
+            is_paged: false,
             width,
         }
+    }
+
+    /// The same, with a pager for long answers, or without one.
+    #[must_use]
+    pub const fn paged(self, is_paged: bool) -> Self {
+        Self { is_paged, ..self }
+    }
+
+    /// Whether a pager is wanted for long answers that are not JSON.
+    pub const fn is_paged(&self) -> bool {
+        self.is_paged && !self.json
     }
 
     /// The width of the terminal in columns; without end where output is piped.
@@ -267,7 +284,7 @@ fn complain(before: &str, text: &str) {
     for line in lines {
         let _ = write!(shown, "\n  {}", Shown(line));
     }
-    let _ = writeln!(io::stderr().lock(), "{shown}");
+    full_screen::write_error(&shown);
 }
 
 /// Standard error for whoever hands over bytes: each time one line, in which nothing is obeyed.
@@ -276,7 +293,7 @@ pub struct LogWriter;
 impl Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        writeln!(io::stderr().lock(), "{}", Shown(text.trim_end()))?;
+        full_screen::write_error(&Shown(text.trim_end()).to_string());
         Ok(bytes.len())
     }
 

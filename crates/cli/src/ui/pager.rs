@@ -7,25 +7,31 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use siglum_gitstore::Git;
 
-use crate::env;
+use crate::{env, platform};
 
 /// The pager where nobody names one.
 const USUAL: &str = "less";
 /// What a pager is told of itself where the user says nothing: to leave at once if all is on one screen, and to show
 /// colours.
 const LESS: &str = "FRX";
+/// What leaves the screen that a pager may have beside what the terminal shows, and shows the cursor.
+const LEAVE: &[u8] = b"\x1b[?1047l\x1b[?25h";
 
 /// While this lives, what is written to standard output and to standard error is read by a pager.
 pub struct Pager {
     pager: Child,
     output: OwnedFd,
     errors: Option<OwnedFd>,
+    /// How the terminal was before.
+    terminal: Option<Termios>,
 }
 
 impl Pager {
@@ -47,6 +53,7 @@ impl Pager {
             }
         }
         // The keys of the terminal are for the pager.
+        platform::leave_interrupts_to_pager();
         signal_hook::flag::register(
             signal_hook::consts::SIGINT,
             Arc::new(AtomicBool::new(false)),
@@ -56,6 +63,7 @@ impl Pager {
             true => Some(io::stderr().as_fd().try_clone_to_owned()?),
             false => None,
         };
+        let terminal = tcgetattr(io::stdout()).ok();
         let mut pager = command.spawn()?;
         if let Some(input) = pager.stdin.take() {
             rustix::stdio::dup2_stdout(&input)?;
@@ -67,6 +75,7 @@ impl Pager {
             pager,
             output,
             errors,
+            terminal,
         })
     }
 }
@@ -79,8 +88,19 @@ impl Drop for Pager {
         if let Some(errors) = &self.errors {
             let _ = rustix::stdio::dup2_stderr(errors);
         }
-        let _ = self.pager.wait();
+        let is_killed = self.pager.wait().is_ok_and(is_killed);
+        // Then nobody gave the terminal back.
+        if is_killed && let Some(terminal) = &self.terminal {
+            let _ = tcsetattr(io::stdout(), OptionalActions::Now, terminal);
+            let _ = io::stdout().write_all(LEAVE);
+            let _ = io::stdout().flush();
+        }
     }
+}
+
+/// Whether a signal ended it, or the shell says so of it.
+fn is_killed(ended: ExitStatus) -> bool {
+    ended.signal().is_some() || ended.code().is_some_and(|code| code > 128)
 }
 
 /// The pager that git would use, without what a repository says: it would be started.

@@ -154,6 +154,12 @@ fn line(ui: &Ui, row: &[Cell], widths: &[usize], last: usize) -> String {
     line.trim_end().to_owned()
 }
 
+/// A text on one line, cut to a width, in which some places stand out: characters, each from and before which.
+pub fn marked(ui: &Ui, text: &str, marks: &[(usize, usize)], width: usize) -> String {
+    let cell = Cell::marked(text, marks);
+    painted_marks(ui, &one_line(&cell.text, width), &cell.marks)
+}
+
 /// A text with the places that stand out.
 fn painted_marks(ui: &Ui, text: &str, marks: &[(usize, usize)]) -> String {
     let signs: Vec<char> = text.chars().collect();

@@ -10,6 +10,7 @@ mod git;
 mod identity;
 mod recognition;
 mod relocation;
+mod whereabouts;
 
 pub(crate) use clones::unite_clones;
 pub use clones::{clones, known, named, remote_of, within};
@@ -18,3 +19,7 @@ pub use identity::mark;
 pub(crate) use identity::note_identity;
 pub use recognition::{Recognised, recognise, set_clone_of};
 pub use relocation::note_place;
+pub use whereabouts::{
+    CloneMatch, LocatedRepository, Relocation, RelocationError, Sign, Whereabouts, locate,
+    planned_relocation, relocate,
+};

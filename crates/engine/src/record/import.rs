@@ -4,6 +4,7 @@
 //! [`link_commits`] finds the commits that hold their work.
 
 mod commits;
+mod replay;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -25,6 +26,9 @@ use crate::record::{session_log, transcript};
 use crate::{EngineError, World};
 
 pub use commits::{Linked, commits_with, is_owed, link_commits};
+pub use replay::{
+    Replayed, ReplayedCall, ReplayedSession, ReplayedStep, import_replay, known_replay,
+};
 
 /// How much of a transcript tells where and when it was written, in bytes: most need little.
 const HEADS: [u64; 3] = [8 << 10, 64 << 10, 256 << 10];
@@ -75,42 +79,82 @@ pub fn transcripts_on_disk(
     common_dir: Option<&str>,
 ) -> OnDisk {
     let mut on_disk = OnDisk::default();
-    let mut places: BTreeMap<String, Option<Place>> = BTreeMap::new();
+    let mut places = Places::new();
     for agent in siglum_agents::AGENTS {
-        for mut files in by_session((agent.discover)(&dir_of(agent))) {
-            let file = files.remove(0);
-            let cwd = match &file.cwd {
-                Some(cwd) => Ok(Some(cwd.clone())),
-                None => head_says(&file.path, agent.first_cwd),
-            };
-            let cwd = match cwd {
-                Ok(Some(cwd)) => cwd,
-                // A transcript in which nothing happened names no directory.
-                Ok(None) => continue,
-                Err(error) => {
-                    on_disk.refused.push((file, error.to_string()));
-                    continue;
+        for files in by_session((agent.discover)(&dir_of(agent))) {
+            match importable(agent, &files, &mut places) {
+                Ok(Some(found)) => {
+                    let here =
+                        |wanted| found.place.as_ref().is_some_and(|p| p.common_dir == wanted);
+                    if common_dir.is_none_or(here) {
+                        on_disk.found.push(found);
+                    }
                 }
-            };
-            let place = places
-                .entry(cwd.clone())
-                .or_insert_with(|| discover(Path::new(&cwd), None, None).map(|repo| repo.place))
-                .clone();
-            let here = |wanted| place.as_ref().is_some_and(|p| p.common_dir == wanted);
-            if common_dir.is_none_or(here) {
-                on_disk.found.push(ImportableTranscript {
-                    agent,
-                    subagents: files,
-                    file,
-                    cwd,
-                    place,
-                });
+                Ok(None) => {}
+                Err(error) => on_disk.refused.push((files[0].clone(), error.to_string())),
             }
         }
     }
     let key = |f: &ImportableTranscript| std::cmp::Reverse((f.modified(), f.file.stream.clone()));
     on_disk.found.sort_by_key(key);
     on_disk
+}
+
+/// The repositories of working directories.
+type Places = BTreeMap<String, Option<Place>>;
+
+/// The files of one session, its own first, to be imported; none where nothing happened in it, so that it names no directory.
+fn importable(
+    agent: &'static AgentSpec,
+    files: &[TranscriptFile],
+    places: &mut Places,
+) -> std::io::Result<Option<ImportableTranscript>> {
+    let Some((file, subagents)) = files.split_first() else {
+        return Ok(None);
+    };
+    let cwd = match &file.cwd {
+        Some(cwd) => Some(cwd.clone()),
+        None => head_says(&file.path, agent.first_cwd)?,
+    };
+    let Some(cwd) = cwd else {
+        return Ok(None);
+    };
+    let place = places
+        .entry(cwd.clone())
+        .or_insert_with(|| discover(Path::new(&cwd), None, None).map(|repo| repo.place))
+        .clone();
+    Ok(Some(ImportableTranscript {
+        agent,
+        file: file.clone(),
+        subagents: subagents.to_vec(),
+        cwd,
+        place,
+    }))
+}
+
+/// The transcripts in an agent's own directory of which a file is so old, and of which something is not in the ledger yet.
+///
+/// # Errors
+/// Those of the ledger. What cannot be read is left out.
+pub fn unread_since(
+    ledger: &mut dyn Ledger,
+    agent: &'static AgentSpec,
+    dir: &Path,
+    written_until: Timestamp,
+) -> Result<Vec<ImportableTranscript>, LedgerError> {
+    let mut places = Places::new();
+    let mut all = Vec::new();
+    for files in by_session((agent.discover)(dir)) {
+        if files.iter().all(|file| file.modified > written_until) {
+            continue;
+        }
+        if let Ok(Some(found)) = importable(agent, &files, &mut places)
+            && unread(ledger, &found)? > 0
+        {
+            all.push(found);
+        }
+    }
+    Ok(all)
 }
 
 /// The files of each session, its own before those of its sub-agents. One with several of its own stands several times.

@@ -40,7 +40,7 @@ fn start(stage: &mut Stage, session: SessionId, digest: &str) {
         worktree: None,
     };
     stage.play(|here, ledger| {
-        run::record_launch(here, ledger, session, &launch, "somebody").unwrap()
+        run::record_launch(here, ledger, session, &launch, "somebody").unwrap();
     });
 }
 

@@ -67,11 +67,8 @@ pub(crate) async fn attest(
     });
     let recorded = done.await?;
     let recorded = recorded.inspect_err(|p| caller.note_forbidden(&app, p))?;
-    let status = match recorded.already {
-        true => StatusCode::OK,
-        false => StatusCode::CREATED,
-    };
-    Ok((status, Json(recorded)))
+    let already = recorded.already;
+    Ok(responses::created(recorded, already))
 }
 
 /// Withdraw an attestation; it stays on record, with the withdrawal

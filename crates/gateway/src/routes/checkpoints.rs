@@ -88,11 +88,8 @@ pub(crate) async fn record(
     });
     let recorded = done.await?;
     let recorded = recorded.inspect_err(|p| caller.note_forbidden(&app, p))?;
-    let status = match recorded.already {
-        true => StatusCode::OK,
-        false => StatusCode::CREATED,
-    };
-    Ok((status, Json(recorded)))
+    let already = recorded.already;
+    Ok(responses::created(recorded, already))
 }
 
 /// List the checkpoints of a session, newest first

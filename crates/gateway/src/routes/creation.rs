@@ -96,10 +96,6 @@ async fn created(
     if !already {
         app.metrics().sessions.inc();
     }
-    let status = match already {
-        true => StatusCode::OK,
-        false => StatusCode::CREATED,
-    };
     let created = CreatedSession {
         session,
         already,
@@ -111,7 +107,7 @@ async fn created(
         named_by,
         ignored,
     };
-    Ok((status, Json(created)))
+    Ok(responses::created(created, already))
 }
 
 /// A request for a session, checked.

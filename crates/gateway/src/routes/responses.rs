@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use axum::Json;
+use axum::http::StatusCode;
 use siglum_domain::{RepositoryId, SessionId};
 use siglum_engine::Here;
 use siglum_engine::driven::{remote, turn};
@@ -11,6 +13,15 @@ use siglum_ledger::{
 };
 
 use crate::wire::{Checkpoint, Link, Pin, Session};
+
+/// The answer to a request that makes something: 201, and 200 where it was there already.
+pub(super) fn created<T>(body: T, already: bool) -> (StatusCode, Json<T>) {
+    let status = match already {
+        true => StatusCode::OK,
+        false => StatusCode::CREATED,
+    };
+    (status, Json(body))
+}
 
 /// A session as it is now.
 pub(super) fn session(

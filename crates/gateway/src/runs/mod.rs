@@ -18,6 +18,8 @@ pub(crate) mod scribe;
 mod tools;
 mod words;
 
+pub use agent::{AcpHistory, AcpHistoryError};
+
 pub(crate) use admission::{Admitted, Control, Place, Runs, Slot};
 pub(crate) use ask::{
     Ask, IfBusy, Owned, Permissions, PromptMessage, Resume, RunLimits, Speaker, Target, Under,

@@ -189,6 +189,42 @@ impl Call {
         cut(text)
     }
 
+    /// The first file that it changes.
+    pub(crate) fn path(&self) -> Option<&str> {
+        let input = self.input.as_ref();
+        let named = |field: &str| input.and_then(|input| input[field].as_str());
+        let shown = parts(&self.content).find_map(|part| part["path"].as_str());
+        shown.or_else(|| {
+            ["path", "file_path", "filePath"]
+                .into_iter()
+                .find_map(named)
+        })
+    }
+
+    /// What it changed, as lines with `-` and `+` in front below the name of each file; nothing where it shows no change.
+    /// What both sides begin and end with is left out.
+    pub(crate) fn diff(&self) -> Option<String> {
+        let diffs = parts(&self.content).filter(|part| part["type"] == "diff");
+        let mut text = String::new();
+        for part in diffs {
+            let side = |field: &str| part[field].as_str().unwrap_or_default();
+            let (old, new) = (side("oldText"), side("newText"));
+            let (mut old, mut new): (Vec<_>, Vec<_>) =
+                (old.lines().collect(), new.lines().collect());
+            let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+            old.drain(..same);
+            new.drain(..same);
+            while old.last().is_some() && old.last() == new.last() {
+                old.pop();
+                new.pop();
+            }
+            text += &format!("{}\n", side("path"));
+            old.iter().for_each(|line| text += &format!("-{line}\n"));
+            new.iter().for_each(|line| text += &format!("+{line}\n"));
+        }
+        (!text.is_empty()).then(|| cut(text))
+    }
+
     pub(crate) fn outcome(&self) -> Outcome {
         match (self.refused, self.status.as_str(), self.exit) {
             (true, ..) => Outcome::Denied,
@@ -285,6 +321,20 @@ mod tests {
             (named.name().as_str(), named.output().as_str()),
             ("bash", "x")
         );
+    }
+
+    #[test]
+    fn a_change_is_shown_without_what_stayed() {
+        let edit = call(&[json!({"kind": "edit", "content": [
+            {"type": "diff", "path": "/w/a", "oldText": "1\n2\n3\n", "newText": "1\nzwei\n3\n"},
+            {"type": "diff", "path": "/w/b", "oldText": null, "newText": "x"},
+            {"type": "content", "content": {"type": "text", "text": "ok"}},
+        ]})]);
+        let diff = edit.diff();
+        assert_eq!(diff.as_deref(), Some("/w/a\n-2\n+zwei\n/w/b\n+x\n"));
+        assert_eq!(edit.path(), Some("/w/a"));
+        let bare = call(&[json!({"kind": "edit", "rawInput": {"file_path": "/w/c"}})]);
+        assert_eq!((bare.diff(), bare.path()), (None, Some("/w/c")));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use super::places::change_committer;
 use crate::columns::{Col, Row, Texts, Value, int};
 use crate::database::Database;
-use crate::lookup::{BY_TAIL, greatest_of_each, short_forms};
+use crate::lookup::{BY_TAIL, checkpoints_of_each, commits_of_each, short_forms};
 use crate::record::*;
 use crate::row::{facts_json, from_json, from_word, json, stored_files, word};
 use crate::sql::{Sql, sql};
@@ -213,17 +213,10 @@ impl<D: OwnCommits> Commits for D {
     }
 
     fn commits(&mut self, filter: &CommitFilter) -> Result<Vec<CommitRecord>> {
-        if filter.repositories.len() > 1 && filter.prefix.is_none() {
-            let of_one = |repository| {
-                self.commits(&CommitFilter {
-                    repositories: vec![repository],
-                    ..filter.clone()
-                })
-            };
-            let key = |c: &CommitRecord| (c.at, c.commit.clone(), c.repository);
-            return greatest_of_each(&filter.repositories, filter.limit, of_one, key);
+        match commits_of_each(filter, |one| self.list_commits(one)) {
+            Some(found) => found,
+            None => self.list_commits(filter),
         }
-        self.list_commits(filter)
     }
 
     fn commits_by_patch(
@@ -442,18 +435,10 @@ impl<D: OwnCommits> Commits for D {
     }
 
     fn checkpoints(&mut self, filter: &CheckpointFilter) -> Result<Vec<CheckpointRecord>> {
-        let is_pinned = filter.session.is_some() || !filter.links.is_empty();
-        if filter.repositories.len() > 1 && !is_pinned {
-            let of_one = |repository| {
-                self.checkpoints(&CheckpointFilter {
-                    repositories: vec![repository],
-                    ..filter.clone()
-                })
-            };
-            let key = |k: &CheckpointRecord| (k.at, k.id);
-            return greatest_of_each(&filter.repositories, filter.limit, of_one, key);
+        match checkpoints_of_each(filter, |one| self.list_checkpoints(one)) {
+            Some(found) => found,
+            None => self.list_checkpoints(filter),
         }
-        self.list_checkpoints(filter)
     }
 
     fn checkpoints_by_tail(&mut self, tail: &str) -> Result<Vec<CheckpointId>> {

@@ -151,6 +151,25 @@ fn questioned<'w>(
     (repo, clone)
 }
 
+/// An answer about another issue or repository is empty.
+#[track_caller]
+fn answers_elsewhere_are_empty(clone: &Repo<'_>) {
+    for command in [
+        ["cost", "--team", "--link", "issue=7"].as_slice(),
+        &[
+            "session",
+            "list",
+            "--team",
+            "--repository",
+            "github.com/o/other",
+        ],
+        &["search", "another-letter", "--team"],
+    ] {
+        let answer = clone.siglum(command).ok();
+        assert_eq!(answer, "", "{command:?}");
+    }
+}
+
 #[test]
 fn a_fresh_clone_answers_the_ten_questions() {
     on_a_file(|store| {
@@ -216,21 +235,7 @@ fn a_fresh_clone_answers_the_ten_questions() {
             let is_from = answer.contains(&format!("from {}", gateway.address));
             assert!(is_from || answer.contains("SOURCE"), "{question}: {answer}");
         }
-        // An answer about another issue or repository is empty.
-        for command in [
-            ["cost", "--team", "--link", "issue=7"].as_slice(),
-            &[
-                "session",
-                "list",
-                "--team",
-                "--repository",
-                "github.com/o/other",
-            ],
-            &["search", "another-letter", "--team"],
-        ] {
-            let answer = clone.siglum(command).ok();
-            assert_eq!(answer, "", "{command:?}");
-        }
+        answers_elsewhere_are_empty(&clone);
         let status = clone.siglum(&["status"]).ok();
         assert!(status.contains(&gateway.address), "{status}");
         let doctor = clone.siglum(&["doctor"]).stdout;

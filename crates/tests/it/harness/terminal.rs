@@ -12,6 +12,8 @@ use super::world::through_pipes;
 pub(crate) struct Terminal {
     keys: File,
     screen: File,
+    /// What was shown and not looked at yet.
+    unread: Vec<u8>,
     typed: u32,
 }
 
@@ -63,6 +65,7 @@ impl Terminal {
         let mut terminal = Self {
             keys,
             screen,
+            unread: Vec::new(),
             typed: 0,
         };
         terminal.run("stty -echo");
@@ -80,18 +83,42 @@ impl Terminal {
     /// Types a command, and a key once it has shown something; gives the exit code that the shell sees
     /// then, and what the terminal showed after that.
     pub(crate) fn press(&mut self, command: &str, shown: &str, key: u8) -> (String, String) {
-        writeln!(self.keys, "{command}").unwrap();
-        self.keys.flush().unwrap();
-        let mut seen = String::new();
-        let mut buffer = [0; 4096];
-        while !seen.contains(shown) {
-            let count = self.screen.read(&mut buffer).unwrap();
-            assert!(count > 0, "the terminal closed: {seen}");
-            seen.push_str(&String::from_utf8_lossy(&buffer[..count]));
-        }
+        self.keys(&format!("{command}\n"), shown);
         self.keys.write_all(&[key]).unwrap();
         self.keys.flush().unwrap();
+        self.ended()
+    }
+
+    /// Presses keys, and waits until the terminal shows something; gives all that it showed before, with that.
+    #[track_caller]
+    pub(crate) fn keys(&mut self, keys: &str, shown: &str) -> String {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+        self.read_until(shown)
+    }
+
+    /// Waits for the end of what runs; gives its exit code, and what the terminal showed after that.
+    pub(crate) fn ended(&mut self) -> (String, String) {
         self.type_in("(exit $?)")
+    }
+
+    #[track_caller]
+    fn read_until(&mut self, shown: &str) -> String {
+        let mut buffer = [0; 4096];
+        loop {
+            let mut places = self.unread.windows(shown.len());
+            if let Some(at) = places.position(|place| place == shown.as_bytes()) {
+                let read: Vec<u8> = self.unread.drain(..at + shown.len()).collect();
+                return String::from_utf8_lossy(&read).into_owned();
+            }
+            let count = self.screen.read(&mut buffer).unwrap();
+            assert!(
+                count > 0,
+                "the terminal closed: {}",
+                String::from_utf8_lossy(&self.unread)
+            );
+            self.unread.extend_from_slice(&buffer[..count]);
+        }
     }
 
     /// Types a command that may fail, and gives its exit code, too.
@@ -100,19 +127,12 @@ impl Terminal {
         let done = format!("done-{}-code-", self.typed);
         // The mark is not in what is typed, so that an echo of it is not taken for it.
         let (head, tail) = done.split_at(3);
+        self.unread.clear();
         write!(self.keys, "{command}\necho {head}\"\"{tail}$?.\n").unwrap();
         self.keys.flush().unwrap();
-        let mut shown = String::new();
-        let mut buffer = [0; 4096];
-        loop {
-            if let Some((before, after)) = shown.split_once(&done)
-                && let Some((code, _)) = after.split_once('.')
-            {
-                return (code.to_owned(), before.to_owned());
-            }
-            let count = self.screen.read(&mut buffer).unwrap();
-            assert!(count > 0, "the terminal closed: {shown}");
-            shown.push_str(&String::from_utf8_lossy(&buffer[..count]));
-        }
+        let shown = self.read_until(&done);
+        let code = self.read_until(".");
+        let before = shown.strip_suffix(&done).unwrap_or(&shown);
+        (code.trim_end_matches('.').to_owned(), before.to_owned())
     }
 }

@@ -28,7 +28,9 @@ What it does is told by the last message of a prompt, line by line. Lines withou
 Variables: PLAYED_ACP_LOG (each message that came, as a JSON line with the process id), PLAYED_ACP_STATE (a directory in
 which native sessions outlive the process), PLAYED_ACP_NATIVE (the id of the next native session), PLAYED_ACP_START
 (`crash`, `hang` or `garbage` before the first answer), PLAYED_ACP_WHILE (a file: PLAYED_ACP_START is for processes that
-begin while it is there), PLAYED_ACP_NO_LOAD (native sessions cannot be loaded).
+begin while it is there), PLAYED_ACP_NO_LOAD (native sessions cannot be loaded), PLAYED_ACP_HISTORY (a JSON file with the
+sessions that are listed: an object of ids with `cwd`, `title`, `updatedAt` and the `updates` that loading replays, among
+which `{"ask": TITLE}` asks for permission and `{"flood": COUNT}` says so many chunks of a mebibyte).
 """
 import json
 import os
@@ -224,6 +226,38 @@ class Play:
         send({"id": self.request["id"], "result": result})
 
 
+def history():
+    if "PLAYED_ACP_HISTORY" not in ENV:
+        return {}
+    with open(ENV["PLAYED_ACP_HISTORY"]) as file:
+        return json.load(file)
+
+
+def listed(params):
+    """Two sessions on each page."""
+    all_of_them = [(name, session) for name, session in sorted(history().items())
+                   if params.get("cwd") in (None, session["cwd"])]
+    begin = int(params.get("cursor") or 0)
+    page = [{"sessionId": name, **{key: session[key] for key in ("cwd", "title", "updatedAt") if key in session}}
+            for name, session in all_of_them[begin:begin + 2]]
+    more = {"nextCursor": str(begin + 2)} if begin + 2 < len(all_of_them) else {}
+    return {"sessions": page, **more}
+
+
+def replay(session, body):
+    if "ask" in body:
+        next_id[0] += 1
+        answers[next_id[0]] = queue.Queue()
+        send({"id": next_id[0], "method": "session/request_permission", "params": {
+            "sessionId": session, "toolCall": {"toolCallId": "asked", "title": body["ask"]},
+            "options": [{"optionId": "allow", "name": "Allow", "kind": "allow_once"}]}})
+    elif "flood" in body:
+        for _ in range(body["flood"]):
+            update(session, {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x" * (1 << 20)}})
+    else:
+        update(session, body)
+
+
 def initialize(_params):
     if START == "crash":
         print("cannot begin: token=" + "ghp_" + "9fK2mQ7xLr4TzW8bNc3VhY6pDs1GjE5uRaXk", file=sys.stderr, flush=True)
@@ -231,10 +265,11 @@ def initialize(_params):
     if START == "hang":
         time.sleep(600)
     can_load = "PLAYED_ACP_NO_LOAD" not in ENV
+    lists = {"list": {}} if "PLAYED_ACP_HISTORY" in ENV else {}
     return {
         "protocolVersion": 1,
         "agentCapabilities": {"loadSession": can_load, "promptCapabilities": {},
-                              "sessionCapabilities": {"resume": {}} if can_load else {}},
+                              "sessionCapabilities": {**({"resume": {}} if can_load else {}), **lists}},
         "agentInfo": {"name": "played", "version": "1.0.0"}, "authMethods": [],
     }
 
@@ -249,6 +284,10 @@ def new(params):
 
 def load(params):
     session = params["sessionId"]
+    if session in history():
+        for body in history()[session]["updates"]:
+            replay(session, body)
+        return {}
     if session not in sessions:
         if not kept(session) or not os.path.exists(kept(session)):
             raise KeyError(session)
@@ -265,7 +304,7 @@ def load_with_replay(params):
     return load({**params, "replay": True})
 
 
-METHODS = {"initialize": initialize, "session/new": new, "session/load": load_with_replay, "session/resume": load,
+METHODS = {"initialize": initialize, "session/list": listed, "session/new": new, "session/load": load_with_replay, "session/resume": load,
            "session/set_model": lambda _: {}, "session/set_mode": lambda _: {}}
 
 

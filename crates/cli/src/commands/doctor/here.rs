@@ -1,22 +1,30 @@
 //! What holds for this repository and for the agents on this machine.
 
-use siglum_agents::{
-    AGENTS, AgentSpec, InstallState, SettingsFile, TELEMETRY, TelemetrySpec, TelemetryState,
-};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use siglum_agents::{AGENTS, AgentSpec, InstallState, TELEMETRY, TelemetrySpec, TelemetryState};
 use siglum_egress::EgressError;
+use siglum_engine::record::import::{self, ImportableTranscript};
 use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, HookCondition, HookState};
 
 use super::{Check, FIX, machine};
+use crate::clock;
+use crate::config::Config;
 use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
 use crate::home::repository_spool;
 use crate::team::reader::{Reader, Right};
 use crate::telemetry::settings::export;
+use crate::ui;
 
 /// Transcripts that are deleted sooner than this may be gone before they are read, in days.
 const DAYS_FEW: u32 = 7;
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// How many directories of transcripts are shown.
+const DIRECTORIES_SHOWN: usize = 3;
 /// What the checks of gateways are about.
 const AREA: &str = "gateway";
 
@@ -202,7 +210,7 @@ const fn complaint(state: HookCondition) -> Option<&'static str> {
     }
 }
 
-fn settings(cx: &Cx, agent: &AgentSpec, checkout: Option<&Repo>) -> Vec<Check> {
+fn settings(cx: &Cx, agent: &'static AgentSpec, checkout: Option<&Repo>) -> Vec<Check> {
     let dir = env::agent_dir(agent);
     let files = match env::settings_in(agent, checkout.map(Repo::worktree)) {
         Ok(files) => files,
@@ -256,21 +264,69 @@ fn settings(cx: &Cx, agent: &AgentSpec, checkout: Option<&Repo>) -> Vec<Check> {
         }
     };
     let mut checks = vec![hooks];
-    checks.extend(retention(agent, &files));
+    if let Some(days) = (agent.retention_days)(&files) {
+        checks.push(retention(agent, days));
+        checks.extend(deleted_soon(cx, agent, days, checkout));
+    }
     checks
 }
 
 /// How long the agent keeps what Siglum has not read yet.
-fn retention(agent: &AgentSpec, settings: &[SettingsFile]) -> Option<Check> {
-    let days = (agent.retention_days)(settings)?;
+fn retention(agent: &AgentSpec, days: u32) -> Check {
     let text = format!(
         "{} deletes transcripts after {}; Siglum keeps its redacted copy",
         agent.title,
-        crate::ui::plural(u64::from(days), "day")
+        ui::plural(u64::from(days), "day")
     );
-    Some(if days < DAYS_FEW {
+    if days < DAYS_FEW {
         Check::note("transcripts", text).remedy("Run `siglum import --all` to import them now.")
     } else {
         Check::ok("transcripts", text)
-    })
+    }
+}
+
+/// The transcripts that the agent deletes soon, or with its next start, and that are not in the ledger yet. Those of
+/// repositories in which nothing is recorded are meant to go.
+fn deleted_soon(
+    cx: &Cx,
+    agent: &'static AgentSpec,
+    days: u32,
+    checkout: Option<&Repo>,
+) -> Option<Check> {
+    let mut ledger = cx.has_ledger().then(|| cx.open_ledger().ok()).flatten()?;
+    let days_left = i64::from(days.saturating_sub(DAYS_FEW));
+    let until = clock::now().plus_millis(-days_left * DAY_MS);
+    let all = import::unread_since(&mut ledger, agent, &env::agent_dir(agent), until);
+    let mut all = all.ok()?;
+    all.retain(|found| {
+        let worktree = found.place.as_ref().map(|place| Path::new(&place.worktree));
+        worktree.is_none_or(|worktree| Config::load(Some(worktree)).records())
+    });
+    let oldest = all.iter().map(ImportableTranscript::modified).min()?;
+    let text = format!(
+        "{} deletes {} within {} that {} not archived yet; the oldest was last written at {}",
+        agent.title,
+        ui::plural(all.len() as u64, "transcript"),
+        ui::plural(u64::from(DAYS_FEW.min(days)), "day"),
+        if all.len() == 1 { "is" } else { "are" },
+        ui::when(oldest),
+    );
+    let is_here = |found: &ImportableTranscript| {
+        let here = checkout.map(|repo| repo.place.common_dir.as_str());
+        here.is_some() && found.place.as_ref().map(|p| p.common_dir.as_str()) == here
+    };
+    let command = match all.iter().all(is_here) {
+        true => "siglum import",
+        false => "siglum import --all",
+    };
+    let dirs: BTreeSet<&str> = all.iter().map(|found| found.cwd.as_str()).collect();
+    let shown = dirs.iter().take(DIRECTORIES_SHOWN);
+    let shown = shown.map(|dir| Cx::tilde(Path::new(dir)));
+    let more = dirs.len().saturating_sub(DIRECTORIES_SHOWN);
+    let more = (more > 0).then(|| format!("and {more} more directories"));
+    Some(
+        Check::note("transcripts", text)
+            .details(shown.chain(more))
+            .remedy(format!("Run `{command}` to archive them.")),
+    )
 }

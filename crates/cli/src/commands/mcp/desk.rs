@@ -137,7 +137,7 @@ impl Tools {
         let query = search::Args {
             words: vec![args.words.clone()],
             period: Period::default(),
-            limit: within("limit", args.limit, 100)?,
+            limit: Some(within("limit", args.limit, 100)?),
             within: 1000,
             agent: None,
             place: Where::here_alone(),

@@ -1,21 +1,27 @@
 //! Which session is to go on.
 
 use siglum_domain::SessionId;
+use siglum_domain::search::SearchQuery;
 use siglum_engine::identity::repositories;
 use siglum_engine::views::find::{self, FindError, Named};
 use siglum_engine::views::overview::{self, Listed};
-use siglum_engine::views::search::{self, Query, Words};
+use siglum_engine::views::search::{self, Query};
+use siglum_engine::worker;
 use siglum_ledger::{Ledger, RepositoryRecord, SessionFilter, SqliteLedger, read};
 
 use crate::clock;
+use crate::commands::finder::{self, Choice, Purpose, Wanted};
 use crate::commands::session::list::title;
 use crate::commands::{show, why};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::scope::Where;
+use crate::time::Period;
 use crate::ui;
 
-/// How many sessions a person chooses from.
+/// How many sessions a person chooses from by a number, and in the finder.
 const CHOICES: usize = 20;
+const LISTED: usize = 100;
 /// How many of the newest sessions are searched for words.
 const SEARCHED: usize = 1000;
 /// How many sessions are named where nobody can choose.
@@ -80,16 +86,19 @@ fn by_words(
     here: Option<&RepositoryRecord>,
     words: &[String],
 ) -> Result<SessionId, CommandError> {
-    let shown = ui::one_line(&words.join(" "), 80);
-    let words = Words::parse(words.iter().map(String::as_str))
-        .ok_or_else(|| CommandError::usage("no search terms given"))?;
+    let text = words.join(" ");
+    let shown = ui::one_line(&text, 80);
+    let query = SearchQuery::parse(&text, clock::now())
+        .map_err(|error| CommandError::usage(error.to_string()))?;
     let query = Query {
-        words,
+        query,
         sessions: filter(ledger, here, SEARCHED)?,
         commits_in: Vec::new(),
         most: CHOICES,
+        after: None,
     };
     let world = cx.world()?;
+    worker::catch_up(&world, ledger);
     let found = search::search(&world, ledger, &query)?.found;
     let found: Vec<Listed> = found.into_iter().map(|found| found.session).collect();
     match &found[..] {
@@ -98,6 +107,7 @@ fn by_words(
                 .hint("Run `siglum session list` or `siglum search` to find the session."),
         ),
         [only] => Ok(only.listing.record.id),
+        _ if finder::is_possible(cx) => choose_on_screen(cx, here, text),
         _ => choose(cx, &found, &format!("`{shown}` matches several sessions")),
     }
 }
@@ -122,7 +132,33 @@ fn newest(
                 .hint("Name one of another repository; `siglum session list --all` lists them."),
         );
     }
-    choose(cx, &sessions, "no session is named")
+    match finder::is_possible(cx) {
+        true => choose_on_screen(cx, here, String::new()),
+        false => choose(cx, &sessions, "no session is named"),
+    }
+}
+
+/// Lets a person choose in the finder, in which a text is typed already.
+fn choose_on_screen(
+    cx: &Cx,
+    here: Option<&RepositoryRecord>,
+    text: String,
+) -> Result<SessionId, CommandError> {
+    let wanted = Wanted {
+        purpose: Purpose::Resume,
+        place: match here {
+            Some(_) => Where::default(),
+            None => Where::everywhere(),
+        },
+        agent: None,
+        period: Period::default(),
+        most: LISTED,
+        text,
+    };
+    match finder::choose(cx, &wanted)? {
+        Some(Choice::Resume(session) | Choice::Show(session, _)) => Ok(session),
+        None => Err(CommandError::failed("no session was chosen")),
+    }
 }
 
 /// The newest sessions of this repository and its clones; of all, outside of one.

@@ -229,13 +229,13 @@ fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
 }
 
 /// One step of a turn.
-pub(super) enum Step<'a> {
+pub enum Step<'a> {
     Call(&'a ToolCall),
     Message(&'a MessageView),
 }
 
 /// Messages and calls in the order of time.
-pub(super) fn steps(turn: &TurnView) -> Vec<Step<'_>> {
+pub fn steps(turn: &TurnView) -> Vec<Step<'_>> {
     let calls = turn.tools.iter();
     let messages = turn.messages.iter();
     let mut steps: Vec<_> = messages
@@ -529,7 +529,7 @@ pub(super) fn elsewhere(body: &Body) -> String {
 }
 
 /// What a call does, on one line.
-pub(super) fn what(call: &ToolCall) -> String {
+pub fn what(call: &ToolCall) -> String {
     let input = call.input.as_ref().and_then(Body::text).unwrap_or_default();
     work(call.class, input, call.path.as_deref())
 }

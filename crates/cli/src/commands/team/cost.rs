@@ -7,6 +7,7 @@ use siglum_engine::views::cost::By;
 
 use super::documents::{CostReport, CostRow, Used};
 use super::{linked, print_source, reader};
+use crate::commands::cost::hint_of_rows;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
@@ -77,16 +78,7 @@ pub fn run(cx: &Cx, query: &CostQuery<'_>) -> Result<(), CommandError> {
     }
     print_source(cx, &source)?;
     cx.ui.table(&table(query, &report))?;
-    if report.more {
-        cx.ui
-            .hint("There are more; pass `--limit 0` to show all of them.");
-    }
-    if report.overlapping > 0 {
-        cx.ui.hint(format!(
-            "Rows overlap: {} in more than one row; the total counts each once.",
-            ui::plural(report.overlapping, "message")
-        ));
-    }
+    hint_of_rows(cx, report.more, report.overlapping);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Lines of a file as it stands in this checkout: who wrote them, committed or not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
@@ -16,7 +16,7 @@ use super::resume_elsewhere;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::regular_file;
-use crate::team::{Question, Source, SourceJson, Team};
+use crate::team::{Source, SourceJson, Sources, Team};
 use crate::ui::{self, Cell, Style, Table, Ui};
 
 /// The schema of the JSON answer.
@@ -107,9 +107,6 @@ fn file_of(
     }
 }
 
-/// The gateways that answer for commits.
-type Sources = BTreeMap<Oid, Source>;
-
 pub(super) fn run(cx: &Cx, target: &Target) -> Result<(), CommandError> {
     let (found, sources) = find(cx, target)?;
     if cx.ui.json {
@@ -138,12 +135,7 @@ fn find(cx: &Cx, target: &Target) -> Result<(Lines, Sources), CommandError> {
     let content = read(&target.repo, &target.path)?;
     let of = (&target.repo, &*target.path, &*content);
     let mut sources = Sources::new();
-    let mut ask = |commits: &[Oid]| {
-        let questions: Vec<Question> = commits.iter().map(Question::who_made).collect();
-        let found = team.ask(cx, &questions);
-        sources = found.sources;
-        found.answers
-    };
+    let mut ask = |commits: &[Oid]| team.who_made(cx, commits, &mut sources);
     let asker: Option<Asker<'_>> = match team.is_empty() {
         true => None,
         false => Some(&mut ask),

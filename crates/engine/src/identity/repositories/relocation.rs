@@ -56,7 +56,7 @@ pub(super) fn set_apart(
 }
 
 /// The checkouts that came along when a repository was moved, with the path before and after.
-fn renamed(repository: &RepositoryRecord, to: &str) -> Vec<(String, String)> {
+pub(super) fn renamed(repository: &RepositoryRecord, to: &str) -> Vec<(String, String)> {
     let (left, reached) = moved_directory(Path::new(&repository.common_dir), Path::new(to));
     let worktrees = repository.worktrees.iter().map(|(worktree, _)| worktree);
     let after = |worktree: &String| {

@@ -148,30 +148,53 @@ impl Acp {
 
     /// Asks for something that is no turn. What the agent says by itself meanwhile is of before, and is dropped.
     async fn setup(&mut self, method: &str, params: &Value) -> Result<Value, AgentError> {
+        self.replay(method, params, &mut |_| {}).await
+    }
+
+    /// Asks for something that is no turn. Each update before the answer is handed over; permissions are refused.
+    pub(super) async fn replay(
+        &mut self,
+        method: &str,
+        params: &Value,
+        update: &mut (dyn FnMut(&Value) + Send),
+    ) -> Result<Value, AgentError> {
+        let mut take = |message| match message {
+            AgentMessage::Update(params) => update(&params),
+            AgentMessage::Permission(_, responder) => {
+                let _ = responder.respond(cancelled());
+            }
+        };
         let answer = self.ask(method, params)?;
         let mut answer = std::pin::pin!(tokio::time::timeout(BEGIN, answer));
-        loop {
+        let answer = loop {
             tokio::select! {
                 biased;
-                answer = &mut answer => {
-                    while self.messages.try_recv().is_ok() {}
-                    return match answer {
-                        Ok(Ok(answer)) => Ok(answer),
-                        Ok(Err(error)) => {
-                            self.process.hear_out().await;
-                            Err(self.failed(method, &error))
-                        }
-                        Err(_) => Err(AgentError::new("agent-not-ready", self.tail.after(&format!(
-                            "the agent did not answer `{method}` in {} s", BEGIN.as_secs())))),
-                    };
-                }
-                Some(message) = self.messages.recv() => {
-                    if let AgentMessage::Permission(_, responder) = message {
-                        let _ = responder.respond(cancelled());
-                    }
-                }
+                answer = &mut answer => break answer,
+                Some(message) = self.messages.recv() => take(message),
+            }
+        };
+        while let Ok(message) = self.messages.try_recv() {
+            take(message);
+        }
+        match answer {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
+                self.process.hear_out().await;
+                Err(self.failed(method, &error))
+            }
+            Err(_) => {
+                let text = format!(
+                    "the agent did not answer `{method}` in {} s",
+                    BEGIN.as_secs()
+                );
+                Err(AgentError::new("agent-not-ready", self.tail.after(&text)))
             }
         }
+    }
+
+    /// What it can do, by its own word.
+    pub(super) const fn able(&self) -> &Value {
+        &self.able
     }
 
     /// Opens a native session of its own.

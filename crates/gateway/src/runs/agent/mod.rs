@@ -5,6 +5,7 @@ mod acp;
 mod claude_code;
 mod error;
 mod headless;
+mod history;
 mod lines;
 #[cfg(test)]
 mod recorded;
@@ -12,4 +13,5 @@ mod running_agent;
 
 pub(crate) use acp::{cancelled, selected};
 pub(crate) use error::{AgentError, Refused};
+pub use history::{AcpHistory, AcpHistoryError};
 pub(crate) use running_agent::{Agent, AgentMessage, Opening};
