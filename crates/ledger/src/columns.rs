@@ -138,7 +138,7 @@ impl Row<'_> {
             #[cfg(feature = "postgres")]
             Self::Postgres(row) => row
                 .try_get::<_, T::Form>(at)
-                .map_err(|error| damaged(at, &cause_message(&error)))?,
+                .map_err(|error| column_error(at, &error))?,
         };
         Ok(T::from_form(form))
     }
@@ -209,15 +209,16 @@ impl Row<'_> {
     }
 }
 
+/// The error of a column that the driver of PostgreSQL cannot read.
 #[cfg(feature = "postgres")]
-fn damaged(at: usize, error: &dyn std::fmt::Display) -> LedgerError {
-    LedgerError::Damaged(format!("column {at}: {error}"))
+pub(crate) fn column_error(at: usize, error: &postgres::Error) -> LedgerError {
+    match std::error::Error::source(error) {
+        Some(cause) => damaged(at, &cause),
+        None => damaged(at, error),
+    }
 }
 
 #[cfg(feature = "postgres")]
-fn cause_message(error: &postgres::Error) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) => cause.to_string(),
-        None => error.to_string(),
-    }
+fn damaged(at: usize, error: &dyn std::fmt::Display) -> LedgerError {
+    LedgerError::Damaged(format!("column {at}: {error}"))
 }

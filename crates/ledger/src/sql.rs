@@ -121,6 +121,8 @@ const fn written<const N: usize>(parts: &[&str], dialect: Dialect) -> ([u8; N], 
     // Where open brackets began, and whether what is read is this store's.
     let mut bracket = None;
     let mut is_own = true;
+    // Whether brackets that left nothing were just closed.
+    let mut is_left_out = false;
     let mut part = 0;
     while part < parts.len() {
         let text = parts[part].as_bytes();
@@ -128,17 +130,17 @@ const fn written<const N: usize>(parts: &[&str], dialect: Dialect) -> ([u8; N], 
         while at < text.len() {
             let byte = text[at];
             at += 1;
+            let is_behind_nothing = is_left_out;
+            is_left_out = false;
             match (byte, bracket) {
+                (b' ', None) if is_behind_nothing => {}
                 (b'[', None) => {
                     bracket = Some(len);
                     is_own = is_postgres;
                 }
                 (b'|', Some(_)) => is_own = !is_own,
                 (b']', Some(begun)) => {
-                    let is_left_out = len == begun && is_gap(&out, begun);
-                    if is_left_out && at < text.len() && text[at] == b' ' {
-                        at += 1;
-                    }
+                    is_left_out = len == begun && is_gap(&out, begun);
                     bracket = None;
                     is_own = true;
                 }
@@ -212,10 +214,11 @@ mod tests {
     #[test]
     fn a_statement_is_put_together_of_constants() {
         const COLUMNS: &str = "a, \"ä\"";
+        const OURS: &str = " WHERE [tenant = $1 AND]";
         check(
-            sql!("SELECT " COLUMNS " FROM t WHERE a = ?9"),
+            sql!("SELECT " COLUMNS " FROM t" OURS " a = ?9"),
             "SELECT a, \"ä\" FROM t WHERE a = ?9",
-            "SELECT a, \"ä\" FROM t WHERE a = $10",
+            "SELECT a, \"ä\" FROM t WHERE tenant = $1 AND a = $10",
         );
     }
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::LedgerError;
 pub(super) use crate::columns::{Col, int};
-use crate::columns::{Limit, Texts};
+use crate::columns::{Limit, Texts, column_error};
 
 type Boxed = Box<dyn Error + Sync + Send>;
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -102,15 +102,7 @@ name_column!(
 
 /// Reads a column as it is.
 pub(super) fn raw<'r, T: FromSql<'r>>(row: &'r Row, at: usize) -> Result<T> {
-    row.try_get(at)
-        .map_err(|e| LedgerError::Damaged(format!("column {at}: {}", cause_message(&e))))
-}
-
-fn cause_message(error: &postgres::Error) -> String {
-    match error.source() {
-        Some(cause) => cause.to_string(),
-        None => error.to_string(),
-    }
+    row.try_get(at).map_err(|error| column_error(at, &error))
 }
 
 /// Reads a column through [`Col`].
