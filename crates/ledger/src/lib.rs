@@ -11,8 +11,10 @@
 mod access;
 mod attempt;
 mod audit;
+mod columns;
 mod commits;
 mod contexts;
+mod database;
 mod error;
 mod forgetting;
 mod heartbeats;
@@ -38,6 +40,7 @@ mod schema;
 mod search;
 mod sessions;
 mod spool;
+mod sql;
 pub mod sqlite;
 mod statement;
 mod stored;
@@ -49,6 +52,7 @@ mod texts;
 mod transaction;
 mod turns;
 mod usage;
+mod verbs;
 
 pub use access::{Access, TokenRecord};
 pub use attempt::{Refusal, attempt, attempt_read};

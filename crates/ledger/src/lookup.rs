@@ -8,6 +8,12 @@ use siglum_domain::{RepositoryId, SessionId, Timestamp};
 use crate::record::{CheckpointRecord, CommitRecord, SessionFilter, SessionListing};
 use crate::{CheckpointFilter, CommitFilter, LedgerError};
 
+/// The rows whose id ends with `?1`, by its [`short_forms`], which are `?2`.
+pub(crate) const BY_TAIL: &str = "[right(replace(id::text, '-', ''), 8) = ANY(?2) \
+     AND strpos(right(replace(id::text, '-', ''), greatest(8, length(?1))), ?1) > 0\
+     |lower(substr(hex(id), -8)) IN (SELECT value FROM json_each(?2)) \
+     AND instr(lower(substr(hex(id), -max(8, length(?1)))), ?1) > 0]";
+
 /// An hour, in nanoseconds. So exactly the sessions of a repository are in the order of their last activity: a row for each
 /// turn of theirs would have to be moved otherwise.
 pub(crate) const HOUR: i64 = 3_600_000_000_000;

@@ -182,7 +182,6 @@ const ALLOWED: &[(&[&str], &str)] = &[
         &["session_repositories", "repository = ANY(", "LIMIT"],
         "the clones of one repository are few, and the server takes them for many",
     ),
-    (&["FROM pipelines WHERE ?1 = ?1"], "a page of all pipelines"),
     (
         &["FROM usages u WHERE"],
         "nobody asks for messages without a session, but for the first",

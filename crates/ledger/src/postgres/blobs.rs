@@ -11,7 +11,6 @@ use std::thread;
 use std::time::Duration;
 
 use blake3::Hash;
-use siglum_domain::fold::Entry;
 use siglum_domain::{LedgerId, SessionId, Timestamp};
 
 use super::blob_store::{BlobError, BlobSettings};
@@ -19,8 +18,6 @@ use super::columns::{Col, count, get, int, raw};
 use super::open::PostgresLedger;
 use super::tx::{Tx, Value};
 use crate::integrity::Read;
-use crate::row::unpack;
-use crate::stored::EntryRow;
 use crate::{BlobWork, Durability, Ledger as _, LedgerError};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -180,24 +177,6 @@ impl Tx<'_> {
             });
         }
         Ok(all)
-    }
-
-    /// The same, unpacked: the first one that is damaged is an error.
-    pub(super) fn unpacked(&self, payloads: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<String>>> {
-        let unpacked = |payload: Fetched| {
-            let packed = payload.transpose().map_err(LedgerError::Damaged)?;
-            packed.map(|packed| unpack(&packed)).transpose()
-        };
-        self.fetched(payloads)?.into_iter().map(unpacked).collect()
-    }
-
-    /// The entries of some rows, without those that were forgotten.
-    pub(super) fn entry_records(&self, mut rows: Vec<EntryRow>) -> Result<Vec<Entry>> {
-        let packed = rows.iter_mut().map(|row| row.payload.take()).collect();
-        for (row, payload) in rows.iter_mut().zip(self.fetched(packed)?) {
-            row.payload = payload.transpose().map_err(LedgerError::Damaged)?;
-        }
-        EntryRow::records(rows)
     }
 
     /// Frees the blob of an entry, whose payload went before in the same transaction.

@@ -1,4 +1,4 @@
-//! Between rows and records.
+//! Between rows and records, in PostgreSQL: ids are UUIDs, times nanoseconds.
 
 use std::error::Error;
 
@@ -12,13 +12,11 @@ use siglum_domain::{
 use uuid::Uuid;
 
 use crate::LedgerError;
+pub(super) use crate::columns::{Col, int};
+use crate::columns::{Limit, Texts, column_error};
 
 type Boxed = Box<dyn Error + Sync + Send>;
 type Result<T> = std::result::Result<T, LedgerError>;
-
-/// A value as the database holds it: ids as UUIDs, times as nanoseconds.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Col<T>(pub(super) T);
 
 macro_rules! id_column {
     ($($id:ident),*) => {$(
@@ -64,6 +62,23 @@ impl<'a> FromSql<'a> for Col<Timestamp> {
     accepts!(INT8);
 }
 
+/// Null is no limit.
+impl ToSql for Limit {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Boxed> {
+        limit(self.0).to_sql(ty, out)
+    }
+    accepts!(INT8);
+    to_sql_checked!();
+}
+
+impl ToSql for Texts {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Boxed> {
+        self.0.to_sql(ty, out)
+    }
+    accepts!(TEXT_ARRAY);
+    to_sql_checked!();
+}
+
 /// A name from outside that was checked when it was stored.
 macro_rules! name_column {
     ($($name:ty),*) => {$(
@@ -87,15 +102,7 @@ name_column!(
 
 /// Reads a column as it is.
 pub(super) fn raw<'r, T: FromSql<'r>>(row: &'r Row, at: usize) -> Result<T> {
-    row.try_get(at)
-        .map_err(|e| LedgerError::Damaged(format!("column {at}: {}", cause_message(&e))))
-}
-
-fn cause_message(error: &postgres::Error) -> String {
-    match error.source() {
-        Some(cause) => cause.to_string(),
-        None => error.to_string(),
-    }
+    row.try_get(at).map_err(|error| column_error(at, &error))
 }
 
 /// Reads a column through [`Col`].
@@ -104,28 +111,6 @@ where
     Col<T>: FromSql<'r>,
 {
     raw::<Col<T>>(row, at).map(|c| c.0)
-}
-
-/// Reads a column that may be absent through [`Col`].
-pub(super) fn opt<'r, T>(row: &'r Row, at: usize) -> Result<Option<T>>
-where
-    Col<T>: FromSql<'r>,
-{
-    raw::<Option<Col<T>>>(row, at).map(|c| c.map(|c| c.0))
-}
-
-/// Reads a column that holds a word.
-pub(super) fn parsed<T>(row: &Row, at: usize) -> Result<T>
-where
-    T: std::str::FromStr<Err: std::fmt::Display>,
-{
-    let wrong = |e| LedgerError::Damaged(format!("column {at}: {e}"));
-    raw::<&str>(row, at)?.parse().map_err(wrong)
-}
-
-/// A count as the database holds it.
-pub(super) fn int(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 /// A limit as the database takes it; 0 means none.

@@ -6,7 +6,6 @@
 //! advisory locks, text search, notifications), so that distributed databases that speak its protocol can hold a ledger, too, when these are made in
 //! another way; where there are notifications, they are a hint.
 
-mod access;
 mod audit;
 mod begun;
 mod blob_store;
@@ -15,10 +14,9 @@ mod check;
 mod columns;
 mod commits;
 mod connection;
-mod contexts;
+mod database;
 mod error;
 mod forgetting;
-mod heartbeats;
 mod hints;
 mod hold;
 mod integrity;
@@ -27,23 +25,14 @@ mod log;
 mod migrate;
 mod open;
 mod pinned;
-mod pipelines;
 mod projections;
-mod queue;
 mod replicas;
-mod requests;
-mod retention;
-mod runs;
-mod scope;
 mod search;
-mod session_repositories;
 mod sessions;
 mod settings;
 mod shared_connection;
 mod shared_ledger;
-mod statements;
 mod sums;
-mod telemetry;
 mod tls;
 mod turns;
 mod tx;

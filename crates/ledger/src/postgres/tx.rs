@@ -131,14 +131,6 @@ impl<'a> Tx<'a> {
             .ok_or_else(|| LedgerError::Storage("a row that was to be written is missing".into()))
     }
 
-    /// A query, with a lock on its rows where the transaction may write.
-    pub(super) fn locked(&self, sql: &str) -> String {
-        match self.access {
-            Access::Read => sql.to_owned(),
-            Access::Write => format!("{sql} FOR UPDATE"),
-        }
-    }
-
     /// Lets the whole transaction run again: another one wrote what this one had found missing.
     pub(super) fn conflict(&mut self) -> LedgerError {
         self.fault.get_or_insert(Fault::Conflict);

@@ -1,4 +1,4 @@
-//! Between rows and records.
+//! Between rows and records, in SQLite: ids are 16 bytes, times nanoseconds.
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Row, ToSql};
@@ -9,10 +9,9 @@ use siglum_domain::{
 use uuid::Uuid;
 
 use crate::LedgerError;
-
-/// A value as the database holds it: ids as 16 bytes, times as nanoseconds.
-#[derive(Clone, Copy)]
-pub(super) struct Col<T>(pub(super) T);
+pub(super) use crate::columns::{Col, int};
+use crate::columns::{Limit, Texts};
+use crate::row::json;
 
 macro_rules! id_column {
     ($($id:ident),*) => {$(
@@ -54,6 +53,22 @@ impl FromSql for Col<Timestamp> {
     }
 }
 
+impl ToSql for Limit {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let most = match self.0 {
+            0 => -1,
+            most => int(most as u64),
+        };
+        Ok(ToSqlOutput::from(most))
+    }
+}
+
+impl ToSql for Texts {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(json(&self.0)))
+    }
+}
+
 /// A name from outside that was checked when it was stored.
 macro_rules! name_column {
     ($($name:ty),*) => {$(
@@ -88,22 +103,6 @@ where
     Col<T>: FromSql,
 {
     row.get::<_, Option<Col<T>>>(at).map(|c| c.map(|c| c.0))
-}
-
-/// Reads a column that holds a word.
-pub(super) fn parsed<T>(row: &Row<'_>, at: usize) -> rusqlite::Result<T>
-where
-    T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
-{
-    let text: String = row.get(at)?;
-    let wrong =
-        |e| rusqlite::Error::FromSqlConversionFailure(at, rusqlite::types::Type::Text, Box::new(e));
-    text.parse().map_err(wrong)
-}
-
-/// A count as SQLite holds it.
-pub(super) fn int(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 /// A count as it was stored; a negative one is damage and reads as nothing.

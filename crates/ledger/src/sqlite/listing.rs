@@ -1,119 +1,25 @@
-//! Sessions as they are listed.
+//! Sessions as they are listed, in SQLite.
 
-use rusqlite::Row;
 use siglum_domain::RepositoryId;
-use siglum_domain::observation::Tokens;
 
-use super::columns::{Col, count, get, opt};
+use super::columns::Col;
 use super::open::Tx;
 use crate::LedgerError;
+use crate::columns::{Parameter, Value};
+use crate::database::Database;
 use crate::lookup::{Window, page_of_repositories, picks_few};
 use crate::record::*;
-use crate::row::from_word;
-use crate::stored::{forgotten, unreadable_session};
+use crate::verbs::listing::{LISTED, SUMMARIES, listing_row};
+use crate::verbs::places::window;
 
 type Result<T> = std::result::Result<T, LedgerError>;
-
-pub(super) const SESSION: &str = "s.id, s.agent, s.conversation_id, s.home, s.mode, s.origin, s.parent, s.parent_relation, \
-     s.created_at, s.last_at, s.ended_at, s.cwd, s.repository, s.worktree, s.head, s.sealed, s.forgotten_at, s.forgotten_whole, s.parent_at, s.archived_at, s.quarantined";
-
-/// How many columns [`SESSION`] has.
-const SESSION_COLUMNS: usize = 21;
-
-pub(super) fn session_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
-    let enumerated = |at: usize| row.get::<_, String>(at);
-    let relation: Option<String> = row.get(7)?;
-    let parent = opt(row, 6)?.zip(relation.and_then(|r| from_word("relation", &r).ok()));
-    Ok(SessionRecord {
-        id: get(row, 0)?,
-        agent: get(row, 1)?,
-        conversation: get(row, 2)?,
-        home: get(row, 3)?,
-        mode: if enumerated(4)? == "driven" {
-            Mode::Driven
-        } else {
-            Mode::Observed
-        },
-        origin: from_word("origin", &enumerated(5)?).unwrap_or(SessionOrigin::Live),
-        parent,
-        created_at: get(row, 8)?,
-        last_at: get(row, 9)?,
-        ended_at: opt(row, 10)?,
-        cwd: row.get(11)?,
-        repository: opt(row, 12)?,
-        worktree: row.get(13)?,
-        head: count(row, 14)?,
-        sealed: count(row, 15)?,
-        forgotten: forgotten(opt(row, 16)?, row.get(17)?),
-        parent_at: row
-            .get::<_, Option<i64>>(18)?
-            .and_then(|n| u64::try_from(n).ok()),
-        archived_at: opt(row, 19)?,
-        quarantined: row.get(20)?,
-    })
-}
-
-/// A session whose record may be damaged: then it has its id and what else can be read, and is quarantined.
-pub(super) fn readable_session(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
-    session_row(row).or_else(|error| salvaged(row, &error))
-}
-
-fn salvaged(row: &Row<'_>, error: &rusqlite::Error) -> rusqlite::Result<SessionRecord> {
-    let none = unreadable_session(get(row, 0)?, error);
-    let is_driven = row.get::<_, String>(4).is_ok_and(|mode| mode == "driven");
-    Ok(SessionRecord {
-        agent: get(row, 1).unwrap_or(none.agent),
-        conversation: get(row, 2).unwrap_or(none.conversation),
-        home: get(row, 3).unwrap_or(none.home),
-        mode: if is_driven { Mode::Driven } else { none.mode },
-        created_at: get(row, 8).unwrap_or_default(),
-        last_at: get(row, 9).unwrap_or_default(),
-        ended_at: opt(row, 10).unwrap_or_default(),
-        cwd: row.get(11).unwrap_or_default(),
-        repository: opt(row, 12).unwrap_or_default(),
-        worktree: row.get(13).unwrap_or_default(),
-        head: count(row, 14).unwrap_or_default(),
-        sealed: count(row, 15).unwrap_or_default(),
-        forgotten: forgotten(
-            opt(row, 16).unwrap_or_default(),
-            row.get(17).unwrap_or_default(),
-        ),
-        archived_at: opt(row, 19).unwrap_or_default(),
-        ..none
-    })
-}
-
-fn summary_row(row: &Row<'_>, at: usize) -> rusqlite::Result<Summary> {
-    let Some(state) = row.get::<_, Option<String>>(at)? else {
-        return Ok(Summary::default());
-    };
-    Ok(Summary {
-        state,
-        title: row.get(at + 1)?,
-        models: row
-            .get::<_, String>(at + 2)?
-            .split(' ')
-            .filter(|m| !m.is_empty())
-            .map(str::to_owned)
-            .collect(),
-        turns: count(row, at + 3)?,
-        tool_calls: count(row, at + 4)?,
-        subagents: count(row, at + 5)?,
-        tokens: Tokens {
-            input: count(row, at + 6)?,
-            output: count(row, at + 7)?,
-            cache_read: count(row, at + 8)?,
-            cache_write: count(row, at + 9)?,
-        },
-    })
-}
 
 /// The condition that a session works in one of these repositories, whose values are added. Within a window, the sessions
 /// there are looked up; else the condition is asked of each session on the way.
 fn works_in_one_of(
     repositories: &[RepositoryId],
     window: Option<Window>,
-    values: &mut Vec<Box<dyn rusqlite::ToSql>>,
+    values: &mut Vec<Box<dyn Parameter>>,
 ) -> String {
     for repository in repositories {
         values.push(Box::new(Col(*repository)));
@@ -147,7 +53,7 @@ impl Tx<'_> {
         page_of_repositories(
             self,
             filter,
-            |tx: &mut Self, sessions| tx.window(filter, sessions),
+            |tx: &mut Self, sessions| window(tx, filter, sessions),
             |tx: &mut Self, window| tx.listing_of(filter, Some(window)),
         )
     }
@@ -161,8 +67,8 @@ impl Tx<'_> {
     ) -> Result<Vec<SessionListing>> {
         // Each condition is written out, so that each combination can use its index.
         let mut conditions = vec!["1 = 1".to_owned()];
-        let mut values: Vec<Box<dyn rusqlite::ToSql>> = Vec::new();
-        let mut when = |condition: &str, value: Option<Box<dyn rusqlite::ToSql>>| {
+        let mut values: Vec<Box<dyn Parameter>> = Vec::new();
+        let mut when = |condition: &str, value: Option<Box<dyn Parameter>>| {
             if let Some(value) = value {
                 conditions.push(condition.to_owned());
                 values.push(value);
@@ -227,36 +133,14 @@ impl Tx<'_> {
             }
             _ => "",
         };
-        let of = format!(
-            "{} ORDER BY {order} LIMIT {limit}",
+        let sql = format!(
+            "{} {index} {} WHERE {} ORDER BY {order} LIMIT {limit}",
+            LISTED.sqlite,
+            SUMMARIES.sqlite,
             conditions.join(" AND ")
         );
-        self.listings(index, &of, rusqlite::params_from_iter(values))
-    }
-
-    /// The sessions that a condition picks, in its order, with their summaries.
-    pub(super) fn listings(
-        &mut self,
-        index: &str,
-        of: &str,
-        values: impl rusqlite::Params,
-    ) -> Result<Vec<SessionListing>> {
-        let sql = format!(
-            "SELECT {SESSION}, m.state, m.title, m.models, m.turns, m.tool_calls, m.subagents, m.input, m.output, m.cache_read, m.cache_write, \
-             (SELECT count(*) FROM commits c WHERE c.session = s.id) \
-             FROM sessions s {index} LEFT JOIN summaries m ON m.session = s.id WHERE {of}"
-        );
-        let mut query = self.db.prepare(&sql)?;
-        let listing = |row: &Row<'_>| {
-            Ok(SessionListing {
-                record: readable_session(row)?,
-                summary: summary_row(row, SESSION_COLUMNS).unwrap_or_default(),
-                commits: count(row, SESSION_COLUMNS + 10)?,
-            })
-        };
-        Ok(query
-            .query_map(values, listing)?
-            .collect::<rusqlite::Result<_>>()?)
+        let values: Vec<Value<'_>> = values.iter().map(|value| &**value).collect();
+        self.rows(&sql, &values, listing_row)
     }
 }
 

@@ -2,12 +2,13 @@
 
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Params, Row};
+use rusqlite::{Connection, Params, Row, params_from_iter};
 use siglum_domain::SessionId;
 
 use super::columns::{Col, count};
 use super::open::Tx;
 use crate::LedgerError;
+use crate::columns::Value;
 use crate::sums::{LOG, Miscount, SUMMED, Unlike, is_tallied, list, tallied};
 
 type Result<T> = rusqlite::Result<T>;
@@ -125,39 +126,29 @@ fn summed(table: &str) -> Option<&'static [&'static str]> {
 impl Tx<'_> {
     /// Sums rows whose columns were written, by a condition on their table. Triggers would do it by themselves, but each
     /// process that opens the file would read all of them first.
-    pub(super) fn sum(&self, table: &'static str, rows: &str, of: impl Params + Clone) -> Done {
+    pub(super) fn sum_rows(&self, table: &'static str, rows: &str, of: &[Value<'_>]) -> Done {
         let columns = summed(table).expect("a table whose rows have sums");
         let new = format!("row_sum({})", list(columns, ""));
         let stale = format!("{rows} AND sum IS NOT {new}");
-        let before = self.tally_of(table, &stale, &new, of.clone())?;
+        let before = self.tally_of(table, &stale, &new, params_from_iter(of))?;
         if before.rows == 0 {
             return Ok(());
         }
         let sql = format!("UPDATE {table} SET sum = {new} WHERE {stale}");
-        self.db.prepare_cached(&sql)?.execute(of)?;
+        self.db
+            .prepare_cached(&sql)?
+            .execute(params_from_iter(of))?;
         // A row that has no sum was not there before.
         let more = before.rows - before.summed;
         self.tally(table, more, before.new.wrapping_sub(before.old))
     }
 
-    /// Deletes rows by a condition on their table, and gives how many.
-    pub(super) fn delete(
-        &self,
-        table: &str,
-        rows: &str,
-        of: impl Params + Clone,
-    ) -> std::result::Result<usize, LedgerError> {
-        self.uncount(table, rows, of.clone())?;
-        let sql = format!("DELETE FROM {table} WHERE {rows}");
-        Ok(self.db.prepare_cached(&sql)?.execute(of)?)
-    }
-
     /// Takes rows out of the tally of their table that are about to go or to be replaced.
-    pub(super) fn uncount(&self, table: &str, rows: &str, of: impl Params) -> Done {
+    pub(super) fn uncount_rows(&self, table: &str, rows: &str, of: &[Value<'_>]) -> Done {
         if !is_tallied(table) {
             return Ok(());
         }
-        let before = self.tally_of(table, rows, "0", of)?;
+        let before = self.tally_of(table, rows, "0", params_from_iter(of))?;
         self.tally(table, -before.rows, before.old.wrapping_neg())
     }
 

@@ -1,0 +1,99 @@
+//! The way to the database, in SQLite. Triggers note which documents and sessions changed.
+
+use rusqlite::params_from_iter;
+use siglum_domain::{LedgerId, RepositoryId, SessionId};
+
+use super::open::Tx;
+use crate::columns::{Col, Row, Value};
+use crate::database::Database;
+use crate::sql::Sql;
+use crate::{LedgerError, Read};
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+impl Database for Tx<'_> {
+    fn ledger(&self) -> LedgerId {
+        self.ledger
+    }
+
+    fn run<'s>(&mut self, sql: impl Into<Sql<'s>>, values: &[Value<'_>]) -> Result<u64> {
+        let mut statement = self.db.prepare_cached(sql.into().sqlite)?;
+        Ok(statement.execute(params_from_iter(values))? as u64)
+    }
+
+    fn each<'s>(
+        &mut self,
+        sql: impl Into<Sql<'s>>,
+        values: &[Value<'_>],
+        mut take: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut query = self.db.prepare_cached(sql.into().sqlite)?;
+        let mut rows = query.query(params_from_iter(values))?;
+        while let Some(row) = rows.next()? {
+            take(&Row::Sqlite(row))?;
+        }
+        Ok(())
+    }
+
+    fn row<'s, T>(
+        &mut self,
+        sql: impl Into<Sql<'s>>,
+        values: &[Value<'_>],
+        record: impl Fn(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut query = self.db.prepare_cached(sql.into().sqlite)?;
+        let mut rows = query.query(params_from_iter(values))?;
+        let row = rows.next()?;
+        row.map(|row| record(&Row::Sqlite(row))).transpose()
+    }
+
+    /// Nobody else writes before the transaction ends.
+    fn lock<'s>(&mut self, _: impl Into<Sql<'s>>, _: &[Value<'_>]) -> Result<()> {
+        Ok(())
+    }
+
+    fn sum(&mut self, table: &'static str, rows: &str, values: &[Value<'_>]) -> Result<()> {
+        self.sum_rows(table, rows, values)
+    }
+
+    fn uncount(&mut self, table: &'static str, rows: &str, values: &[Value<'_>]) -> Result<()> {
+        self.uncount_rows(table, rows, values)
+    }
+
+    fn delete(&mut self, table: &'static str, rows: Sql<'_>, values: &[Value<'_>]) -> Result<u64> {
+        self.uncount_rows(table, rows.sqlite, values)?;
+        let sql = format!("DELETE FROM {table} WHERE {}", rows.sqlite);
+        self.run(&sql, values)
+    }
+
+    fn vanished(&mut self, what: &str) -> LedgerError {
+        LedgerError::Damaged(format!("a {what} vanished"))
+    }
+
+    fn erase_securely(&mut self) -> Result<()> {
+        // Bytes of rows that go are overwritten at once, not only when their page is used again.
+        Ok(self.db.pragma_update(None, "secure_delete", true)?)
+    }
+
+    fn fetched(&self, payloads: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<Read<Vec<u8>>>>> {
+        Ok(payloads.into_iter().map(|p| p.map(Ok)).collect())
+    }
+
+    fn next_statement(&mut self) -> Result<u64> {
+        let sql = "SELECT coalesce(max(sequence), 0) + 1 FROM statements WHERE ledger = ?1";
+        let of = Col(self.ledger);
+        self.one(sql, &[&of], |row| row.count(0))
+    }
+
+    fn put_place(
+        &mut self,
+        session: SessionId,
+        repository: RepositoryId,
+        works: bool,
+    ) -> Result<u64> {
+        let sql = "INSERT INTO session_repositories (repository, session, hour, works) \
+             VALUES (?1, ?2, coalesce((SELECT last_at / 3600000000000 FROM sessions WHERE id = ?2), 0), ?3) \
+             ON CONFLICT (repository, session) DO UPDATE SET works = 1 WHERE NOT works AND excluded.works";
+        self.run(sql, &[&Col(repository), &Col(session), &works])
+    }
+}

@@ -1,0 +1,161 @@
+//! Statements, and the links that they attach.
+
+use std::collections::BTreeSet;
+
+use siglum_domain::{LedgerId, Oid, SessionId, Timestamp};
+
+use super::pipelines::note_pipeline;
+use super::places::works_in;
+use crate::LedgerError;
+use crate::columns::{Col, Row, Value, int};
+use crate::database::Database;
+use crate::links::links_ever;
+use crate::record::*;
+use crate::sql::{Sql, sql};
+use crate::stored::{StatementRow, Subjects};
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+/// The columns of a statement, with their table.
+pub(super) const STATEMENTS: &str =
+    "SELECT ledger, sequence, at, by, source, body FROM statements WHERE [tenant = $1 AND]";
+
+pub(super) const INSERT_STATEMENT: &str = "INSERT INTO statements ([tenant,] ledger, sequence, at, by, source, kind, body, \
+     session, repository, \"commit\") VALUES ([$1,] ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+
+pub(super) fn statement_row(row: &Row<'_>) -> Result<StatementRecord> {
+    let statement = StatementRow {
+        ledger: row.get(0)?,
+        sequence: row.count(1)?,
+        at: row.get(2)?,
+        by: row.get(3)?,
+        source: row.get(4)?,
+        body: row.get(5)?,
+    };
+    statement.record()
+}
+
+pub(super) fn statements_of_session(
+    db: &mut impl Database,
+    session: SessionId,
+) -> Result<Vec<StatementRecord>> {
+    let sql = sql!(STATEMENTS " session = ?1 ORDER BY at, ledger, sequence");
+    db.rows(sql, &[&Col(session)], statement_row)
+}
+
+/// Inserts the row of a statement, and gives whether it was added.
+pub(super) fn insert(
+    db: &mut impl Database,
+    sql: Sql<'_>,
+    (ledger, sequence): (LedgerId, u64),
+    (at, by, source): (Timestamp, &str, &str),
+    of: &Subjects<'_>,
+) -> Result<bool> {
+    let values: [Value<'_>; 10] = [
+        &Col(ledger),
+        &int(sequence),
+        &Col(at),
+        &by,
+        &source,
+        &of.kind,
+        &of.body,
+        &of.session.map(Col),
+        &of.repository.map(Col),
+        &of.commit.map(Oid::as_str),
+    ];
+    let added = db.run(sql, &values)?;
+    let row = "ledger = ?1 AND sequence = ?2";
+    db.sum("statements", row, &[&Col(ledger), &int(sequence)])?;
+    Ok(added > 0)
+}
+
+/// Stores a statement under the next number of this ledger.
+pub(super) fn state(
+    db: &mut impl Database,
+    (at, by, source): (Timestamp, &str, &str),
+    statement: &Statement,
+) -> Result<u64> {
+    let sequence = db.next_statement()?;
+    let of = Subjects::from_statement(statement)?;
+    let key = (db.ledger(), sequence);
+    insert(db, sql!(INSERT_STATEMENT), key, (at, by, source), &of)?;
+    if let Some(session) = of.session {
+        db.index_later(session)?;
+    }
+    fold_link(db, statement)?;
+    if let Statement::LinkAttached { session, link } = statement {
+        note_pipeline(db, *session, link, at)?;
+    }
+    if let Statement::WorksIn {
+        session,
+        repositories,
+    } = statement
+    {
+        works_in(db, *session, repositories.iter().copied())?;
+    }
+    Ok(sequence)
+}
+
+/// Attaches a link or detaches it, as the last statement of it says: last by time, as they are listed.
+pub(super) fn fold_link(db: &mut impl Database, statement: &Statement) -> Result<()> {
+    let (Statement::LinkAttached { session, link } | Statement::LinkDetached { session, link }) =
+        statement
+    else {
+        return Ok(());
+    };
+    let says = |record: StatementRecord| match record.statement {
+        Statement::LinkAttached { link: l, .. } if l == *link => Some(true),
+        Statement::LinkDetached { link: l, .. } if l == *link => Some(false),
+        _ => None,
+    };
+    let stated = statements_of_session(db, *session)?;
+    fold_links_ever(db, *session, &stated)?;
+    let (field, value) = (link.field(), link.value());
+    let key: [Value<'_>; 3] = [&field, &value, &Col(*session)];
+    if stated.into_iter().rev().find_map(says) != Some(true) {
+        let rows = sql!("[tenant = $1 AND] field = ?1 AND value = ?2 AND session = ?3");
+        db.delete("links", rows, &key)?;
+        return Ok(());
+    }
+    let sql = sql!(
+        "INSERT INTO links ([tenant,] field, value, session) VALUES ([$1,] ?1, ?2, ?3) ON CONFLICT DO NOTHING"
+    );
+    db.run(sql, &key)?;
+    db.sum("links", "field = ?1 AND value = ?2 AND session = ?3", &key)
+}
+
+/// Which links a session ever had, by all that is stated of it.
+pub(super) fn fold_links_ever(
+    db: &mut impl Database,
+    session: SessionId,
+    stated: &[StatementRecord],
+) -> Result<()> {
+    let ever = links_ever(stated).into_iter();
+    let ever = ever.map(|(link, is_whole)| (link.field().to_owned(), link.value(), is_whole));
+    let ever: BTreeSet<(String, String, bool)> = ever.collect();
+    let sql =
+        sql!("SELECT field, value, whole FROM session_links WHERE [tenant = $1 AND] session = ?1");
+    let known: Result<Vec<(String, String, bool)>> = db.rows(sql, &[&Col(session)], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    });
+    let is_known = match known {
+        Ok(known) => known.into_iter().collect::<BTreeSet<_>>() == ever,
+        // What cannot be read is made anew.
+        Err(LedgerError::Damaged(_)) => false,
+        Err(error) => return Err(error),
+    };
+    if is_known {
+        return Ok(());
+    }
+    let sql = sql!("DELETE FROM session_links WHERE [tenant = $1 AND] session = ?1");
+    db.run(sql, &[&Col(session)])?;
+    // Where somebody else states something of it at once, a link of both is read by its statements.
+    let sql = sql!(
+        "INSERT INTO session_links ([tenant,] session, field, value, whole) VALUES ([$1,] ?1, ?2, ?3, ?4) \
+         ON CONFLICT ([tenant,] session, field, value) DO UPDATE SET whole = session_links.whole AND excluded.whole"
+    );
+    for (field, value, is_whole) in &ever {
+        db.run(sql, &[&Col(session), field, value, is_whole])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,301 @@
+//! What messages cost: the messages of sessions, and their sums by quarters of an hour.
+
+use std::collections::BTreeSet;
+
+use siglum_domain::fold::{Records, Usage};
+use siglum_domain::observation::Tokens;
+use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
+
+use crate::columns::{Col, Row, Value, int};
+use crate::database::Database;
+use crate::row::{from_json, from_word, word};
+use crate::sql::{Sql, sql};
+use crate::stored::unreadable_session;
+use crate::usage::{
+    commit_head, commit_time, pack_left_out, pack_quarter_left_out, quarter_past, quarters,
+    unpack_left_out, unpack_quarter_left_out,
+};
+use crate::{
+    LedgerError, QuarterRecord, SessionCommit, SessionLink, UsageQuarter, UsageRecord, UsageSession,
+};
+
+type Result<T> = std::result::Result<T, LedgerError>;
+
+const USAGE: &str = "session, event, request, turn, at, model, subagent, branch, source, input, output, \
+     cache_read, cache_write, left_out";
+
+/// Messages with whether they are copies of those of another session. What else is asked stands behind it.
+const MESSAGES: &str = "SELECT u.session, u.event, u.request, u.turn, u.at, u.model, u.subagent, u.branch, u.source, u.input, \
+     u.output, u.cache_read, u.cache_write, u.left_out, EXISTS (SELECT 1 FROM usages o WHERE [o.tenant = $1 AND] \
+     o.event = u.event AND o.at = u.at AND o.session < u.session) FROM usages u";
+pub(crate) const USAGES: Sql<'_> = sql!(MESSAGES);
+
+/// A message from its row of [`USAGES`].
+pub(crate) fn usage_row(row: &Row<'_>) -> Result<UsageRecord> {
+    let (source, left_out): (String, Option<String>) = (row.get(8)?, row.get(13)?);
+    let (repeated, retold) = unpack_left_out(left_out.as_deref())?;
+    Ok(UsageRecord {
+        session: row.get(0)?,
+        usage: Usage {
+            event: row.get(1)?,
+            request: row.get(2)?,
+            turn: row.get(3)?,
+            at: row.get(4)?,
+            model: row.get(5)?,
+            subagent: row.get(6)?,
+            branch: row.get(7)?,
+            source: from_json("source", &format!("\"{source}\""))?,
+            tokens: Tokens {
+                input: row.count(9)?,
+                output: row.count(10)?,
+                cache_read: row.count(11)?,
+                cache_write: row.count(12)?,
+            },
+            repeated,
+            retold,
+        },
+        copied: row.get(14)?,
+    })
+}
+
+/// How many columns of a row of [`QUARTERS`] are of the quarter; those of its session follow.
+const OF_QUARTER: usize = 14;
+
+/// Quarters of an hour with the agents and the repositories of their sessions.
+pub(crate) const QUARTERS: &str = "SELECT q.session, q.start, q.model, q.branch, q.messages, q.input, q.output, q.cache_read, \
+     q.cache_write, q.left_out, q.prompt_least, q.prompt_most, q.last_at, q.past, s.agent, s.repository FROM usage_quarters q";
+
+/// A quarter from its row of [`QUARTERS`].
+pub(crate) fn quarter_row(row: &Row<'_>) -> Result<QuarterRecord> {
+    let left_out: Option<String> = row.get(9)?;
+    let [repeated, retold, copied] = unpack_quarter_left_out(left_out.as_deref())?;
+    let (id, start): (SessionId, Timestamp) = (row.get(0)?, row.get(1)?);
+    // A session whose record is damaged still has what it cost.
+    let agent = row
+        .get::<AgentName>(OF_QUARTER)
+        .unwrap_or_else(|error| unreadable_session(id, &error).agent);
+    Ok(QuarterRecord {
+        session: UsageSession {
+            id,
+            agent,
+            repository: row.get(OF_QUARTER + 1).unwrap_or_default(),
+        },
+        quarter: UsageQuarter {
+            start,
+            // Sums from before they were split have none.
+            past: row
+                .get::<Option<_>>(13)?
+                .unwrap_or_else(|| quarter_past(start)),
+            model: row.get(2)?,
+            branch: row.get(3)?,
+            counted: Records {
+                count: row.count(4)?,
+                tokens: Tokens {
+                    input: row.count(5)?,
+                    output: row.count(6)?,
+                    cache_read: row.count(7)?,
+                    cache_write: row.count(8)?,
+                },
+            },
+            repeated,
+            retold,
+            copied,
+            prompts: (row.count(10)?, row.count(11)?),
+            last_at: row.get(12)?,
+        },
+    })
+}
+
+pub(crate) fn link_row(row: &Row<'_>) -> Result<SessionLink> {
+    Ok(SessionLink {
+        session: row.get(0)?,
+        value: row.get(1)?,
+        is_whole: row.get(2)?,
+    })
+}
+
+/// The columns of a commit of a session: behind the others whether git has it under another name, too.
+const COMMIT: &str = "SELECT c.session, c.repository, c.\"commit\", c.at, c.seen_by, c.verdict, c.facts, \
+     EXISTS (SELECT 1 FROM rewrites r WHERE [r.tenant = $1 AND] r.repository = c.repository AND r.new = c.\"commit\") \
+     OR EXISTS (SELECT 1 FROM rewrites r WHERE [r.tenant = $1 AND] r.repository = c.repository AND r.old = c.\"commit\") \
+     OR EXISTS (SELECT 1 FROM commits o WHERE [o.tenant = $1 AND] o.checkpoint = c.checkpoint \
+     AND o.repository = c.repository AND o.\"commit\" <> c.\"commit\")";
+pub(crate) const COMMITS: Sql<'_> = sql!(COMMIT);
+
+/// A commit from its row of [`COMMITS`].
+pub(crate) fn commit_row(row: &Row<'_>) -> Result<SessionCommit> {
+    let facts: Option<String> = row.get(6)?;
+    Ok(SessionCommit {
+        session: row.get(0)?,
+        repository: row.get(1)?,
+        commit: row.get(2)?,
+        at: row.get(3)?,
+        seen_by: from_word("seen by", &row.get::<String>(4)?)?,
+        verdict: from_word("verdict", &row.get::<String>(5)?)?,
+        facts: facts.as_deref().map(commit_head).transpose()?,
+        is_rewritten: row.get(7)?,
+    })
+}
+
+/// Makes a change to the usage of a session, and sums it up anew, with that of the sessions for which the change
+/// makes a message a copy or no copy any more.
+pub(crate) fn change_usages<D: Database>(
+    db: &mut D,
+    session: SessionId,
+    change: impl FnOnce(&mut D) -> Result<()>,
+) -> Result<()> {
+    hold_usages(db)?;
+    let before = messages(db, session)?;
+    change(db)?;
+    let after = messages(db, session)?;
+    let mut stale = BTreeSet::from([session]);
+    let sql = sql!(
+        "SELECT session FROM usages WHERE [tenant = $1 AND] event = ?1 AND at = ?2 AND session > ?3"
+    );
+    for (event, at) in before.symmetric_difference(&after) {
+        let of: [Value<'_>; 3] = [event, &Col(*at), &Col(session)];
+        db.each(sql, &of, |row| {
+            stale.insert(row.get(0)?);
+            Ok(())
+        })?;
+    }
+    stale
+        .into_iter()
+        .try_for_each(|session| sum_up(db, session))
+}
+
+/// One at a time: of two who store the same message at once, neither would see the other's.
+fn hold_usages(db: &mut impl Database) -> Result<()> {
+    let held = "SELECT tenant FROM tenants WHERE tenant = $1 FOR NO KEY UPDATE";
+    db.lock(held, &[])
+}
+
+/// By what the messages of a session are known in others: their events and times.
+fn messages(db: &mut impl Database, session: SessionId) -> Result<BTreeSet<(String, Timestamp)>> {
+    let sql = sql!("SELECT event, at FROM usages WHERE [tenant = $1 AND] session = ?1");
+    let messages = db.rows(sql, &[&Col(session)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(messages.into_iter().collect())
+}
+
+/// Sums the usage of a session up anew.
+pub(crate) fn sum_up(db: &mut impl Database, session: SessionId) -> Result<()> {
+    // First what may be damaged: the sums stay then.
+    let of_session =
+        sql!(MESSAGES " WHERE [u.tenant = $1 AND] u.session = ?1 ORDER BY u.session, u.event");
+    let messages = db.rows(of_session, &[&Col(session)], usage_row)?;
+    let of_session =
+        sql!("SELECT at, seen_by, facts FROM commits WHERE [tenant = $1 AND] session = ?1");
+    let splits = commit_times(db, of_session, &[&Col(session)])?;
+    let sql = sql!("DELETE FROM usage_quarters WHERE [tenant = $1 AND] session = ?1");
+    db.run(sql, &[&Col(session)])?;
+    let sql = sql!(
+        "INSERT INTO usage_quarters ([tenant,] session, start, model, branch, messages, input, output, cache_read, \
+         cache_write, left_out, prompt_least, prompt_most, last_at, past, number) \
+         VALUES ([$1,] ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+    );
+    for (number, q) in (0i64..).zip(quarters(&messages, &splits)) {
+        let tokens = q.counted.tokens;
+        db.run(
+            sql,
+            &[
+                &Col(session),
+                &Col(q.start),
+                &q.model,
+                &q.branch,
+                &int(q.counted.count),
+                &int(tokens.input),
+                &int(tokens.output),
+                &int(tokens.cache_read),
+                &int(tokens.cache_write),
+                &pack_quarter_left_out(&q),
+                &int(q.prompts.0),
+                &int(q.prompts.1),
+                &Col(q.last_at),
+                &Col(q.past),
+                &number,
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+/// When some commits were made, in order.
+fn commit_times(db: &mut impl Database, sql: Sql<'_>, of: &[Value<'_>]) -> Result<Vec<Timestamp>> {
+    let mut times = Vec::new();
+    db.each(sql, of, |row| {
+        let (seen_by, facts): (String, Option<String>) = (row.get(1)?, row.get(2)?);
+        times.extend(commit_time(row.get(0)?, &seen_by, facts.as_deref()));
+        Ok(())
+    })?;
+    times.sort_unstable();
+    Ok(times)
+}
+
+/// Splits the sums of a session where it made a commit, if that was within a sum: what is used before it and behind it
+/// is told apart. Sums that cannot be made anew, since something is damaged, stay as they are, and answer with their
+/// messages.
+pub(super) fn split_at_commit(
+    db: &mut impl Database,
+    session: SessionId,
+    repository: RepositoryId,
+    commit: &Oid,
+) -> Result<()> {
+    let of_commit = sql!(
+        "SELECT at, seen_by, facts FROM commits WHERE [tenant = $1 AND] repository = ?1 AND \"commit\" = ?2"
+    );
+    let times = commit_times(db, of_commit, &[&Col(repository), &commit.as_str()])?;
+    let within = sql!(
+        "SELECT 1 FROM usage_quarters WHERE [tenant = $1 AND] session = ?1 AND start <= ?2 AND last_at > ?2 LIMIT 1"
+    );
+    for at in times {
+        if db.exists(within, &[&Col(session), &Col(at)])? {
+            hold_usages(db)?;
+            return match sum_up(db, session) {
+                Err(LedgerError::Damaged(_)) => Ok(()),
+                done => done,
+            };
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn replace_usages(
+    db: &mut impl Database,
+    session: SessionId,
+    usages: &[Usage],
+) -> Result<()> {
+    let sql = sql!(
+        "DELETE FROM usages WHERE [tenant = $1 AND] session = ?1 AND (at <= \
+         (SELECT forgotten_at FROM sessions WHERE [tenant = $1 AND] id = ?1 AND forgotten_whole)) IS NOT TRUE"
+    );
+    db.run(sql, &[&Col(session)])?;
+    let sql = sql!("INSERT INTO usages ([tenant,] " USAGE ") \
+         VALUES ([$1,] ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING");
+    for u in usages {
+        db.run(
+            sql,
+            &[
+                &Col(session),
+                &u.event,
+                &u.request,
+                &u.turn.map(Col),
+                &Col(u.at),
+                &u.model,
+                &u.subagent,
+                &u.branch,
+                &word(&u.source),
+                &int(u.tokens.input),
+                &int(u.tokens.output),
+                &int(u.tokens.cache_read),
+                &int(u.tokens.cache_write),
+                &pack_left_out(u),
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+pub(crate) fn drop_usages(db: &mut impl Database, session: SessionId) -> Result<()> {
+    let sql = sql!("DELETE FROM usages WHERE [tenant = $1 AND] session = ?1");
+    db.run(sql, &[&Col(session)]).map(drop)
+}
