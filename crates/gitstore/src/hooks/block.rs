@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::GitError;
 
 /// The version in the first marker. A block with another one is replaced.
-pub const BLOCK_VERSION: u32 = 5;
+pub const BLOCK_VERSION: u32 = 6;
 
 const BEGIN: &str = "# >>> siglum hooks v";
 const BEGIN_END: &str = " >>>\n";
@@ -58,19 +58,19 @@ pub(super) fn block(hook: &str, shim: &Path, company: Company<'_>) -> Result<Str
     Ok(text + END + "\n")
 }
 
-/// Whether a git process that a rebase's commits were noted of runs this hook: it has a file of notes, named by its id
-/// and start. Without `/proc`, or below a manager of hooks, there is none of that name.
+/// Whether a git process that a rebase's commits were noted of runs this hook: it has a file of notes, named by its id,
+/// that was written since the process is known. Of another one that has the id by chance, `/proc` got its entry later
+/// than that; to read its start, byte by byte, would take half as long as an empty hook does. Without `/proc`, or below
+/// a manager of hooks, there is no file of that name.
 const IN_RUN: &str = r#"siglum_in_run() {
 [ -d "${GIT_DIR:-.git}/rebase-merge" ] || return 1
-{ read -r siglum_run </proc/$PPID/stat; } 2>/dev/null || return 1
-set -- ${siglum_run##*) }
-siglum_run=${GIT_DIR:-.git}/rebase-merge/siglum-run-$PPID-${20}
-[ -f "$siglum_run" ]
+set -- "${GIT_DIR:-.git}/rebase-merge/siglum-run-$PPID-"*
+siglum_run=$1
+[ -f "$siglum_run" ] && [ "$siglum_run" -nt "/proc/$PPID" ] 2>/dev/null
 }
 "#;
-/// The same by its id alone, for the hooks before a commit: to read its start, byte by byte, takes half as long as an
-/// empty hook does. For another process that has its id by chance, the hook after the commit, which looks at both,
-/// starts the program.
+/// The same by its id alone, for the hooks before a commit. For another process that has its id by chance, the hook after
+/// the commit, which looks at both, starts the program.
 const SEEMS_IN_RUN: &str = r#"siglum_seems_in_run() {
 set -- "${GIT_DIR:-.git}/rebase-merge/siglum-run-$PPID-"*
 [ -f "$1" ]

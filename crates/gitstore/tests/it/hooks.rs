@@ -346,6 +346,34 @@ fn both_read_what_was_rewritten() {
     }
 }
 
+/// In a rebase the shell notes a commit of the git process that the notes are of, and of no other one that has its id.
+#[test]
+fn notes_of_a_process_are_its_own() {
+    let scene = Scene::new();
+    scene.tree.commit("f", "1", "one");
+    scene.tree.git(&["checkout", "-q", "--detach"]);
+    scene.install();
+    let rebase = scene.tree.0.join(".git/rebase-merge");
+    fs::create_dir(&rebase).unwrap();
+    // Its parent is this process.
+    let notes = rebase.join(format!("siglum-run-{}-1", std::process::id()));
+    fs::write(&notes, "{}\n").unwrap();
+    let run = || {
+        let mut hook = std::process::Command::new(scene.hooks.join("post-commit"));
+        assert!(hook.current_dir(&scene.tree.0).status().unwrap().success());
+        (scene.log("log").len(), fs::read_to_string(&notes).unwrap())
+    };
+    let file = fs::File::options().append(true).open(&notes).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
+    assert_eq!(run(), (1, "{}\n".to_owned()), "another process");
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
+    file.set_modified(later).unwrap();
+    let head = fs::read_to_string(scene.tree.0.join(".git/HEAD")).unwrap();
+    let noted = format!("{{}}\n{} \n", head.trim());
+    assert_eq!(run(), (1, noted), "the process of the notes");
+}
+
 /// What a team has in its repository is not ours to edit.
 #[test]
 fn hooks_in_the_checkout_are_left_alone() {
