@@ -57,16 +57,21 @@ pub fn tenant() -> Result<Tenant, CommandError> {
     Tenant::new(name).map_err(|e| CommandError::usage(format!("{TENANT}: {}", e.rule)))
 }
 
+/// The variable that names the server, where one is named.
+pub fn variable() -> &'static str {
+    match env::text(STORE) {
+        Some(_) => STORE,
+        None => STORE_FILE,
+    }
+}
+
 /// Refuses a command that knows only this machine's own ledger where a server is named. `way` says what there is instead.
 pub fn refuse_server(command: &str, way: &str) -> Result<(), CommandError> {
     if address()?.is_none() {
         return Ok(());
     }
     let what = "works on this machine's own ledger";
-    let name = match env::text(STORE) {
-        Some(_) => STORE,
-        None => STORE_FILE,
-    };
+    let name = variable();
     let hint = format!("Unset it for this command: `env -u {name} siglum {command}`.");
     let error = format!("`siglum {command}` {what}, and {name} names a server");
     Err(CommandError::usage(error).hint(way).hint(hint))

@@ -12,7 +12,7 @@ use siglum_engine::restore;
 use siglum_engine::views::verify;
 use siglum_gitstore::ObjectStore;
 use siglum_ledger::sqlite::Open;
-use siglum_ledger::{Aside, Ledger as _, SessionFilter, Spool, SqliteLedger, read};
+use siglum_ledger::{Aside, Ledger as _, LedgerError, SessionFilter, Spool, SqliteLedger, read};
 
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
@@ -140,14 +140,15 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
     let mut ledger = SqliteLedger::open(part, how())?;
     examine(args, cx, &mut ledger)?;
     let path = cx.home.ledger();
-    let mut old = match known_ledger::has_bytes(&cx.home) {
-        true => Some(SqliteLedger::open(&path, how())?),
+    let is_there = known_ledger::has_bytes(&cx.home);
+    let mut old = match is_there {
+        true => readable(&path)?,
         false => None,
     };
     let present = old.as_ref().map(SqliteLedger::id);
     same(args, known_ledger::load(&cx.home).or(present), ledger.id())?;
-    if let Some(old) = &mut old {
-        agree(args, cx, old, &mut ledger)?;
+    if is_there {
+        agree(args, cx, old.as_mut(), &mut ledger)?;
     }
     let epoch = match &mut old {
         Some(old) => read(old, |tx| tx.greatest_epoch()).unwrap_or(0),
@@ -163,9 +164,9 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
             Some(kept.display().to_string())
         }
         None => {
-            let log = set_log_aside(&path)?;
+            let aside = set_aside(&path, is_there)?;
             fs::rename(part, &path).map_err(CommandError::at(&path))?;
-            log.map(|log| log.display().to_string())
+            aside.map(|aside| aside.display().to_string())
         }
     };
     let mut restored = cx.begin_ledger()?;
@@ -190,11 +191,22 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
     })
 }
 
-/// Asks before a ledger is replaced, and tells how far each of both goes.
+/// The ledger that is replaced; nothing where a newer program migrated it, so that whoever goes back to this program can
+/// restore the backup from before.
+fn readable(path: &Path) -> Result<Option<SqliteLedger>, CommandError> {
+    match SqliteLedger::open(path, how()) {
+        Ok(ledger) => Ok(Some(ledger)),
+        Err(LedgerError::TooNew { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Asks before a ledger is replaced, and tells how far each of both goes. `old` is nothing where only a newer program can
+/// read it.
 fn agree(
     args: &Args,
     cx: &Cx,
-    old: &mut SqliteLedger,
+    old: Option<&mut SqliteLedger>,
     backup: &mut SqliteLedger,
 ) -> Result<(), CommandError> {
     if args.yes {
@@ -211,9 +223,9 @@ fn agree(
             |last| format!("ends at {}", ui::when(last.record.last_at)),
         )
     };
+    let current = old.map_or_else(|| "is of a newer program".to_owned(), until);
     cx.ui.status(format!(
-        "The current ledger {}; the backup {}. The current ledger will be kept beside it.",
-        until(old),
+        "The current ledger {current}; the backup {}. The current ledger will be kept beside it.",
         until(backup)
     ));
     match ui::agreed()? {
@@ -283,20 +295,27 @@ fn same(args: &Args, known: Option<LedgerId>, backup: LedgerId) -> Result<(), Co
     }
 }
 
-/// Takes the log away that a lost ledger left: the store would take it for one of the ledger that comes in its place.
-fn set_log_aside(path: &Path) -> Result<Option<PathBuf>, CommandError> {
+/// Takes away the log that a lost ledger left, which the store would take for one of the ledger that comes in its place,
+/// and the ledger itself where only a newer program can read it. Returns where what was there is now.
+fn set_aside(path: &Path, is_there: bool) -> Result<Option<PathBuf>, CommandError> {
     let beside = |path: &Path, ending: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(ending);
         PathBuf::from(name)
     };
+    let kept = kept(path);
     let _ = fs::remove_file(beside(path, "-shm"));
-    let (log, kept) = (beside(path, "-wal"), beside(&kept(path), "-wal"));
-    match fs::rename(&log, &kept) {
-        Ok(()) => Ok(Some(kept)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(CommandError::at(&log)(error)),
+    let endings: &[&str] = if is_there { &["-wal", ""] } else { &["-wal"] };
+    let mut aside = None;
+    for ending in endings {
+        let (from, to) = (beside(path, ending), beside(&kept, ending));
+        match fs::rename(&from, &to) {
+            Ok(()) => aside = Some(to),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(CommandError::at(&from)(error)),
+        }
     }
+    Ok(aside)
 }
 
 fn kept(path: &Path) -> PathBuf {

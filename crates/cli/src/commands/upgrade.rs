@@ -143,8 +143,10 @@ fn show(json: &Json, cx: &Cx) -> Result<(), CommandError> {
         cx.ui.line(format!("{name:<10}{text}"))?;
     }
     if json.release.as_ref().is_some_and(|r| r.migrates) {
-        cx.ui
-            .hint("Run `siglum backup FILE` first to keep a ledger that this version can read.");
+        cx.ui.hint(match store::is_server() {
+            true => "Stop all gateways, then back up the database, to keep a store that this version can read.",
+            false => "Run `siglum backup FILE` first to keep a ledger that this version can read.",
+        });
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! hooks see waits, and it comes in after `init` or `restore`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::hooks::{recovered, work};
 use crate::harness::{Agent, Ran, Repo, World, until};
@@ -105,6 +105,45 @@ fn a_lost_ledger_comes_back_from_its_backup() {
         repo.siglum(&["verify"]).ok();
         assert!(repo.siglum(&["doctor"]).stdout.contains("is intact"));
     }
+}
+
+/// Whoever goes back to this program has the backup from before a newer one migrated the ledger.
+#[test]
+fn a_ledger_of_a_newer_program_is_replaced_by_a_backup() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "before");
+    agent
+        .sh("git commit -q --allow-empty -m 'before it was migrated'")
+        .ok();
+    let before = repo.id("HEAD");
+    agent.stop();
+    drop(agent);
+    let backup = world.root.join("backup.db");
+    let backup = backup.to_str().unwrap();
+    repo.siglum(&["backup", backup]).ok();
+    until("the worker has left", || world.processes().is_empty());
+    let newer = "PRAGMA user_version = 999; UPDATE meta SET value = 999 WHERE key IN ('min_reader', 'min_writer');";
+    world.store().execute_batch(newer).unwrap();
+    let ran = repo.siglum(&["restore", backup]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("is of a newer program"), "{ran:?}");
+    assert_eq!(world.count("PRAGMA user_version"), 999);
+    repo.siglum(&["restore", "--yes", backup]).ok();
+    assert_eq!(repo.committer(&before), "before certain");
+    repo.siglum(&["verify"]).ok();
+    let files = fs::read_dir(world.siglum_home()).unwrap();
+    let mut paths = files.map(|file| file.unwrap().path());
+    let is_kept = |path: &PathBuf| {
+        let name = path.to_string_lossy();
+        name.contains("before-restore-") && !name.ends_with("-wal")
+    };
+    let kept = paths.find(is_kept).unwrap();
+    let kept = rusqlite::Connection::open(kept).unwrap();
+    let version: i64 = kept
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, 999, "the newer ledger is kept");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{id, secret, turn_body};
-use super::server::{Gateway, Store, base, each_store, on_a_server, siglum};
+use super::server::{Gateway, Store, base, each_store, on_a_file, on_a_server, siglum};
 use crate::harness::until;
 
 /// A session with one turn, committed.
@@ -105,5 +105,15 @@ fn the_doctor_looks_at_a_server_and_leaves_machines_out() {
         assert_eq!(looked["problems"], 0, "{looked}");
         assert!(areas("ok").contains(&"store"), "{looked}");
         assert_eq!(areas("note"), ["machine"], "{looked}");
+    });
+}
+
+#[test]
+fn the_doctor_misses_no_hooks_in_the_home_of_a_gateway() {
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        driven(&gateway);
+        let looked = siglum(store, &["doctor"]);
+        assert_eq!(looked["problems"], 0, "{looked}");
     });
 }

@@ -40,7 +40,9 @@ fn program(cx: &Cx) -> Check {
     let shim = cx.home.shim();
     let shown = Cx::tilde(&shim);
     let version = env!("CARGO_PKG_VERSION");
-    if fs::symlink_metadata(&shim).is_err() && !cx.has_ledger() {
+    // The home of a gateway has a ledger, and nothing there calls the program by this name.
+    let is_hooked = cx.home.install_record().exists() || cx.home.everywhere().exists();
+    if fs::symlink_metadata(&shim).is_err() && !is_hooked {
         return Check::note("program", format!("siglum {version}; no hook calls it yet"))
             .remedy("Run `siglum init` in a repository to enable it.");
     }

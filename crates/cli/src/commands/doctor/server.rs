@@ -14,8 +14,10 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
     let machine = "hooks, agents and settings are not checked: they belong to a machine";
     vec![
         stored,
-        Check::note("machine", machine)
-            .remedy("Run `env -u SIGLUM_STORE siglum doctor` on a machine to check it."),
+        Check::note("machine", machine).remedy(format!(
+            "Run `env -u {} siglum doctor` on a machine to check it.",
+            store::variable()
+        )),
     ]
 }
 
