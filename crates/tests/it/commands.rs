@@ -187,7 +187,7 @@ fn init_keeps_what_others_wrote_in_the_settings() {
     ] {
         assert!(after.contains(part), "{part}: {after}");
     }
-    assert_eq!(after.matches("hook claude-code").count(), 11, "{after}");
+    assert_eq!(after.matches("hook claude-code").count(), 13, "{after}");
 }
 
 #[test]
