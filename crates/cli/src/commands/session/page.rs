@@ -279,8 +279,8 @@ impl Page<'_, '_> {
             if turn.view.tools.len() > CALLS {
                 let more = turn.view.tools.len() - CALLS;
                 let text = format!(
-                    "    … {} more; pass `--full` to show all",
-                    ui::plural(more as u64, "call")
+                    "    … {}; pass `--full` to show all",
+                    ui::counted(more as u64, "more call", "more calls")
                 );
                 self.ui.line(self.ui.paint(Style::Dim, text))?;
             }
@@ -343,8 +343,8 @@ impl Page<'_, '_> {
             self.ui.line(format!("  {mark} {line}").trim_end())?;
         }
         if lines.len() > most {
-            let more = ui::plural((lines.len() - most) as u64, "line");
-            let text = format!("    … {more} more; pass `--full` to show all");
+            let more = ui::counted((lines.len() - most) as u64, "more line", "more lines");
+            let text = format!("    … {more}; pass `--full` to show all");
             self.ui.line(self.ui.paint(Style::Dim, text))?;
         }
         Ok(())
@@ -500,8 +500,8 @@ impl Page<'_, '_> {
             self.ui.line(self.ui.paint(look(line), text.trim_end()))?;
         }
         if all > most {
-            let more = ui::plural((all - most) as u64, "line");
-            let text = format!("      … {more} more; pass `--full` to show all");
+            let more = ui::counted((all - most) as u64, "more line", "more lines");
+            let text = format!("      … {more}; pass `--full` to show all");
             self.ui.line(self.ui.paint(Style::Dim, text))?;
         }
         Ok(())
