@@ -22,6 +22,9 @@ const LOOK_BACK: u64 = 256;
 /// How far before a call's own line in the transcript its start may lie, in milliseconds: the line may
 /// be written when the call has returned.
 const BEFORE_MS: i64 = 600_000;
+/// How long after a call was asked for its hook starts at the latest, in milliseconds, where it is not known when the call
+/// had returned.
+pub(crate) const HOOK_WITHIN_MS: i64 = 5_000;
 
 /// How many entries of a log are looked at for the calls around a moment.
 const AROUND: u64 = 96;
@@ -344,8 +347,8 @@ fn back_key(event: &str) -> String {
     format!("back:{event}")
 }
 
-/// The name of a call that a transcript tells of, by the name that the reader gave it; `span` is when
-/// it was asked for and when it had returned, where it is not known yet. Other names stay.
+/// The name of a call that a transcript tells of, by the name that the reader gave it; `span` is when it was asked for, and
+/// until when its hook had started at the latest. Other names stay.
 pub(crate) fn name_of(
     tx: &mut dyn Transaction,
     session: SessionId,

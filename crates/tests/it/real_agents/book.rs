@@ -100,7 +100,8 @@ def prompts(session):
     for event, _, _, fact in facts(session, "prompt"):
         fact = fact.get("fact", fact) if isinstance(fact.get("fact"), dict) else fact
         text = (fact.get("text") or {}).get("text", "")
-        found.setdefault(event, {"text": text, "synthetic": fact.get("synthetic", False)})
+        # Hooks of some agents do not name the turn that the transcript names after them.
+        found.setdefault(event.removeprefix("prompt:"), {"text": text, "synthetic": fact.get("synthetic", False)})
     return list(found.values())
 def session(row):
     id, conversation, relation, parent, ended, unsealed = row

@@ -14,7 +14,7 @@ use siglum_ledger::{
     TranscriptRecord,
 };
 
-use super::file::Slice;
+use super::file::{Line, Slice};
 use super::{branch, proof};
 use crate::World;
 use crate::commits::calls;
@@ -55,6 +55,7 @@ impl<'a> Store<'a> {
             matter: &slice.matter,
             record,
             known: Vec::new(),
+            returned: returned(&slice.lines),
             touched: BTreeMap::new(),
         };
         Self {
@@ -254,6 +255,8 @@ struct Owners<'a> {
     matter: &'a AgentMatter,
     record: &'a TranscriptRecord,
     known: Vec<(NativeId, SessionIdentity)>,
+    /// When the unnamed calls of this slice had returned, by the names that the reader gave them.
+    returned: BTreeMap<&'a str, Timestamp>,
     /// When something was heard of each session first and last in this slice.
     touched: BTreeMap<SessionId, (Timestamp, Timestamp)>,
 }
@@ -273,7 +276,8 @@ impl Owners<'_> {
             if sighting.copied && self.has_its_own_file(&sighting.owner) {
                 continue;
             }
-            let observation = &named(tx, identity.session, observation, sightings)?;
+            let returned = self.returned.get(observation.event.as_str()).copied();
+            let observation = &named(tx, identity.session, observation, returned)?;
             session_log::append(tx, self.world.ids, at, identity, self.matter, observation)?;
             let seen_at = observation.at;
             let span = self.touched.entry(identity.session);
@@ -390,20 +394,32 @@ impl Owners<'_> {
     }
 }
 
-/// The observation with the names that its call and its turn have in the ledger.
+/// When each unnamed call had returned that returned in these lines: some agents tell of its start and of its end in one
+/// line, and others in two.
+fn returned<'s>(lines: &'s [Line<'_>]) -> BTreeMap<&'s str, Timestamp> {
+    let seen = lines.iter().flat_map(|line| &line.seen.sightings);
+    let ends = seen.map(|s| &s.observation).filter(|o| {
+        matches!(o.fact, Fact::ToolEnded { .. }) && event::unnamed_parts(&o.event).is_some()
+    });
+    ends.map(|o| (o.event.as_str(), o.at)).collect()
+}
+
+/// The observation with the names that its call and its turn have in the ledger. `returned` is when its call had returned,
+/// as far as that is known: its hook runs soon after a call was asked for.
 fn named(
     tx: &mut dyn Transaction,
     session: SessionId,
     observation: &Observation,
-    line: &[Sighting],
+    returned: Option<Timestamp>,
 ) -> Result<Observation, LedgerError> {
     let mut named = observation.clone();
-    let of_call = line.iter().map(|s| &s.observation);
-    let returned = of_call
-        .filter(|o| o.event == observation.event)
-        .map(|o| o.at)
-        .max();
-    let span = (observation.at, returned.unwrap_or(observation.at));
+    let is_start = matches!(observation.fact, Fact::ToolStarted { .. });
+    let until = match returned {
+        Some(returned) => returned.max(observation.at),
+        None if is_start => observation.at.plus_millis(calls::HOOK_WITHIN_MS),
+        None => observation.at,
+    };
+    let span = (observation.at, until);
     if let Some(name) = calls::name_of(tx, session, &observation.event, span)? {
         named.key = observation.key.replace(&observation.event, &name);
         named.event = name;
