@@ -221,7 +221,7 @@ fn print(cx: &Cx, report: &Report) -> Result<(), CommandError> {
         cx.ui.hint(remedy);
     }
     let c = &report.counts;
-    for (count, what) in [
+    let counts = [
         (c.sessions, "sessions"),
         (c.receipts, "receipts"),
         (c.entries, "entries"),
@@ -233,8 +233,12 @@ fn print(cx: &Cx, report: &Report) -> Result<(), CommandError> {
         (c.audit, "audit entries"),
         (c.missing, "missing"),
         (c.damaged, "damaged"),
-    ] {
-        cx.ui.line(format!("{:>12}  {what}", ui::count(count)))?;
+    ]
+    .map(|(count, what)| (ui::count(count), what));
+    let width = counts.iter().map(|(count, _)| count.len()).max();
+    let width = width.unwrap_or_default();
+    for (count, what) in counts {
+        cx.ui.line(format!("{count:>width$}  {what}"))?;
     }
     Ok(())
 }

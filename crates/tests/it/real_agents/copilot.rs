@@ -51,8 +51,9 @@ fn a_subagents_commit_is_its_sessions() {
     );
     let by_helper = record.calls.iter().filter(|call| call.subagent);
     assert_eq!(by_helper.count(), 2, "{record:#?}");
-    let committer = lab.look_why(&lab.head()).committer();
-    assert_eq!(committer, (Some(session), "certain".to_owned()));
+    let why = lab.look_why(&lab.head());
+    let expected = (Some(session), "certain".to_owned());
+    assert_eq!(why.committer(), expected, "{why:#?}");
 }
 
 /// It refuses a tool whose hook fails: one whose program is gone must not hold it up.

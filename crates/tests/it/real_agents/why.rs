@@ -8,6 +8,7 @@ use super::book::Book;
 use super::lab::Lab;
 
 /// The answer for one commit.
+#[derive(Debug)]
 pub(super) struct Why {
     data: Value,
 }
