@@ -51,9 +51,10 @@ fn a_subagents_commit_is_its_sessions() {
     );
     let by_helper = record.calls.iter().filter(|call| call.subagent);
     assert_eq!(by_helper.count(), 2, "{record:#?}");
+    // Its shell has the id of a session of its own, which its transcript alone tells.
     let why = lab.look_why(&lab.head());
-    let expected = (Some(session), "certain".to_owned());
-    assert_eq!(why.committer(), expected, "{why:#?}");
+    assert_eq!(why.committer(), (None, "ambiguous".to_owned()), "{why:#?}");
+    assert_eq!(why.candidates(), [session], "{why:#?}");
 }
 
 /// It refuses a tool whose hook fails: one whose program is gone must not hold it up.

@@ -104,6 +104,13 @@ impl Why {
         )
     }
 
+    /// The agent's ids of the sessions that may have made it.
+    pub(super) fn candidates(&self) -> Vec<&str> {
+        let candidates = self.data["candidates"].as_array().expect("a list");
+        let natives = candidates.iter().map(|c| &c["native_ids"][0]);
+        natives.filter_map(Value::as_str).collect()
+    }
+
     /// What is attached to the committer, as `field=value`.
     pub(super) fn links(&self) -> Vec<String> {
         crate::launching::links(&self.data["committer"])
