@@ -21,7 +21,7 @@ use crate::ui::{self, Cell, Style, Table};
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.agents/1";
 
-/// List agents: found, hooks installed, last seen, and what hooks omit
+/// List agents: found, hooked, last seen, and what hooks omit
 ///
 /// The agents that Siglum records, whether or not they are on this machine. FOUND says whether the agent has a directory in
 /// your home, and HOOKS whether Siglum's hooks are in its settings and run. NOT REPORTED BY HOOKS lists what Siglum learns
