@@ -48,7 +48,6 @@ pub struct Noticed {
 
 /// Keys and signals, from when this is made on. When it goes, signals do what they usually do.
 pub struct TerminalEvents {
-    wakes: UnixStream,
     waker: Waker,
     end: Arc<AtomicBool>,
     suspend: Arc<AtomicBool>,
@@ -59,12 +58,20 @@ pub struct TerminalEvents {
 
 /// Ends the waiting of [`TerminalEvents`], from any thread.
 #[derive(Debug, Clone)]
-pub struct Waker(Arc<UnixStream>);
+pub struct Waker(Arc<Bell>);
+
+/// Both ends of a pipe. They close together: a thread that rings when nobody waits any more must not be sent `SIGPIPE`, which
+/// ends the process while it becomes another program.
+#[derive(Debug)]
+struct Bell {
+    heard: UnixStream,
+    rung: UnixStream,
+}
 
 impl Waker {
     pub fn wake(&self) {
         // Where it is full, somebody is woken already.
-        let _ = rustix::io::write(&*self.0, &[0]);
+        let _ = rustix::io::write(&self.0.rung, &[0]);
     }
 }
 
@@ -74,12 +81,11 @@ impl TerminalEvents {
     /// # Errors
     /// The system refuses.
     pub fn catch() -> io::Result<Self> {
-        let (wakes, bell) = UnixStream::pair()?;
-        wakes.set_nonblocking(true)?;
-        bell.set_nonblocking(true)?;
+        let (heard, rung) = UnixStream::pair()?;
+        heard.set_nonblocking(true)?;
+        rung.set_nonblocking(true)?;
         let mut events = Self {
-            wakes,
-            waker: Waker(Arc::new(bell)),
+            waker: Waker(Arc::new(Bell { heard, rung })),
             end: Arc::default(),
             suspend: Arc::default(),
             redraw: Arc::default(),
@@ -101,7 +107,7 @@ impl TerminalEvents {
                 _ => &IS_USUAL,
             };
             flag::register_conditional_default(number, is_usual)?;
-            let bell = events.waker.0.try_clone()?;
+            let bell = events.waker.0.rung.try_clone()?;
             let caught = [flag::register(number, wish)?, pipe::register(number, bell)?];
             events.caught.extend(caught);
         }
@@ -119,10 +125,11 @@ impl TerminalEvents {
     /// The terminal cannot be read.
     pub fn wait(&self, most: Option<Duration>) -> io::Result<Noticed> {
         let stdin = io::stdin();
+        let bell = &self.waker.0.heard;
         let most = most.and_then(|most| Timespec::try_from(most).ok());
         let mut sources = [
             PollFd::new(&stdin, PollFlags::IN),
-            PollFd::new(&self.wakes, PollFlags::IN),
+            PollFd::new(bell, PollFlags::IN),
         ];
         let mut noticed = Noticed::default();
         match poll(&mut sources, most.as_ref()) {
@@ -133,7 +140,7 @@ impl TerminalEvents {
         let [has_keys, is_woken] = sources.map(|source| !source.revents().is_empty());
         if is_woken {
             let mut bytes = [0; 64];
-            while matches!((&self.wakes).read(&mut bytes), Ok(1..)) {}
+            while matches!((&*bell).read(&mut bytes), Ok(1..)) {}
         }
         if has_keys {
             noticed.typed = self.typed()?;
@@ -169,5 +176,18 @@ impl Drop for TerminalEvents {
         }
         IS_USUAL.store(true, Ordering::SeqCst);
         IS_INTERRUPTIBLE.store(true, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_rings_when_nobody_waits_any_more_is_sent_no_signal() {
+        let events = TerminalEvents::catch().unwrap();
+        let waker = events.waker();
+        drop(events);
+        assert_eq!(rustix::io::write(&waker.0.rung, &[0]), Ok(1));
     }
 }
