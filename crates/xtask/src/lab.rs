@@ -146,7 +146,7 @@ pub(crate) fn front_end() -> Result<(PathBuf, PathBuf), Failure> {
     npm.current_dir(&folder)
         .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
         .arg("--loglevel=error");
-    programs::run(with_node(&mut npm, &lab.node)?)?;
+    programs::run(programs::look_first_in(&mut npm, &lab.node))?;
     std::fs::write(done, wanted).map_err(fail)?;
     Ok((folder.join("node_modules"), lab.node))
 }
@@ -231,15 +231,7 @@ fn npm(folder: &Path, packages: &[String], node: Option<&Path>) -> Result<(), Fa
     npm.current_dir(folder)
         .args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
     if let Some(node) = node {
-        with_node(&mut npm, node)?.arg("--ignore-scripts");
+        programs::look_first_in(&mut npm, node).arg("--ignore-scripts");
     }
     programs::run(npm.args(packages))
-}
-
-/// Puts the lab's `node` before others.
-fn with_node<'a>(command: &'a mut Command, node: &Path) -> Result<&'a mut Command, Failure> {
-    let old = std::env::var_os("PATH").unwrap_or_default();
-    let dirs = std::iter::once(node.to_owned()).chain(std::env::split_paths(&old));
-    let path = std::env::join_paths(dirs).map_err(|e| Failure::new(e.to_string()))?;
-    Ok(command.env("PATH", path))
 }

@@ -120,11 +120,7 @@ pub(crate) fn tell(servers: Option<&Servers>, tests: &mut Command) {
     let Some(servers) = servers else { return };
     tests.envs(servers.variables());
     // What Debian has in `PATH` is a script that looks for the programs each time.
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let programs = std::iter::once(servers.binaries.clone());
-    if let Ok(path) = std::env::join_paths(programs.chain(std::env::split_paths(&path))) {
-        tests.env("PATH", path);
-    }
+    programs::look_first_in(tests, &servers.binaries);
 }
 
 fn start() -> Result<Servers, Failure> {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -65,6 +66,34 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
+/// Puts a directory before those in which a command looks for programs.
+pub(crate) fn look_first_in<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command {
+    let own = command.get_envs().find(|(name, _)| *name == "PATH");
+    let own = own.and_then(|(_, path)| path.map(OsStr::to_owned));
+    let path = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+    let dirs = std::iter::once(dir.to_owned()).chain(std::env::split_paths(&path));
+    match std::env::join_paths(dirs) {
+        Ok(path) => command.env("PATH", path),
+        // A directory whose name has a colon.
+        Err(_) => command,
+    }
+}
+
+/// Lets tests start Python itself. What is in `PATH` may be a script that looks for it each time, as that of pyenv, which
+/// takes longer than most of what Python is started for.
+pub(crate) fn without_python_shim(tests: &mut Command) -> &mut Command {
+    let mut python = program("python3");
+    let output = python
+        .args(["-c", "import sys; print(sys.executable)"])
+        .output();
+    let output = output.map(|out| out.stdout).unwrap_or_default();
+    let program = PathBuf::from(OsStr::from_bytes(output.trim_ascii()));
+    match program.parent() {
+        Some(dir) if program.is_file() => look_first_in(tests, dir),
+        _ => tests,
+    }
+}
+
 /// A port of this machine that nobody listens on.
 pub(crate) fn free_port() -> Result<u16, Failure> {
     TcpListener::bind(("127.0.0.1", 0))
@@ -92,7 +121,7 @@ pub(crate) struct Tested {
 /// Runs a test runner, shows what it prints, and picks out what the report repeats.
 pub(crate) fn run_tests(runner: Runner, command: &mut Command) -> Result<Tested, Failure> {
     announce(command);
-    let mut child = command
+    let mut child = without_python_shim(command)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -61,7 +61,10 @@ fn play(build: Build, args: &[&String]) -> Result<Ended, Failure> {
 /// Runs the bench, shows what it prints, and keeps its summary.
 fn shown(command: &mut Command) -> Result<Ended, Failure> {
     let failed = |e: std::io::Error| Failure::new(format!("siglum-truth: {e}"));
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+    let mut child = programs::without_python_shim(command)
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
     let mut summaries = Vec::new();
     for line in BufReader::new(child.stdout.take().expect("because it is a pipe")).lines() {
         let line = line.map_err(failed)?;
