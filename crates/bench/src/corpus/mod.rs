@@ -12,5 +12,5 @@ mod story;
 mod text;
 mod writer;
 
-pub(crate) use scene::Scene;
+pub(crate) use scene::{IMPORT, Scene};
 pub(crate) use writer::{FULL, Planted, QUICK, Size, write};

@@ -2,12 +2,17 @@
 
 use std::io::Write as _;
 use std::process::Stdio;
+use std::time::Duration;
 
 use super::writer::{Corpus, Size, write};
 use crate::Fallible;
 use crate::home::Home;
 use crate::repo::Repo;
 use crate::run::Run;
+use crate::watched::{self, Took};
+
+/// The command that imports everything.
+pub(crate) const IMPORT: &[&str] = &["import", "--all"];
 
 /// A user whose agents worked in a repository, and elsewhere.
 pub(crate) struct Scene {
@@ -35,8 +40,19 @@ impl Scene {
         Ok(Self { home, repo, corpus })
     }
 
+    /// Imports everything into a home, with no worker in the way, and gives what that took.
+    pub(crate) fn import(&self, home: &Home) -> Fallible<Took> {
+        let lock = home.without_worker()?;
+        self.deliver_plugin_lines(home)?;
+        let took = watched::run(&mut home.command(&self.repo.dir, IMPORT))?;
+        // The import starts a worker, which leaves when it finds the lock taken.
+        std::thread::sleep(Duration::from_secs(1));
+        drop(lock);
+        Ok(took)
+    }
+
     /// Calls the hook with each line of OpenCode's plug-in, as the plug-in does.
-    pub(crate) fn deliver_plugin_lines(&self, home: &Home) -> Fallible<()> {
+    fn deliver_plugin_lines(&self, home: &Home) -> Fallible<()> {
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(&self.corpus.plugin_lines)? {
             paths.push(entry?.path());

@@ -413,7 +413,7 @@ mod tests {
 
     fn written(size: Size) -> (Corpus, BTreeMap<PathBuf, Vec<u8>>) {
         let dir = tempfile::tempdir().unwrap();
-        let corpus = write(dir.path(), Path::new("/work/repo"), size).unwrap();
+        let corpus = write(dir.path(), Path::new("/home/dev/repo"), size).unwrap();
         let mut found = BTreeMap::new();
         files(dir.path(), &mut found);
         // Forks of Pi name the file that they came from.

@@ -10,7 +10,7 @@ use content::Content;
 
 use crate::Fallible;
 use crate::clock::Chance;
-use crate::corpus::{FULL, QUICK, Scene};
+use crate::corpus::{FULL, IMPORT, QUICK, Scene};
 use crate::home::Home;
 use crate::report::Line;
 use crate::run::{Run, on_disk};
@@ -26,8 +26,6 @@ const INDEX_MOST: f64 = 0.15;
 /// The longest second import, in seconds, and the largest part of the transcripts that it may read.
 const AGAIN_MOST: f64 = 5.0;
 const REREAD_MOST: f64 = 0.01;
-/// The import of everything, as a person calls it.
-const IMPORT: &[&str] = &["import", "--all"];
 
 pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
     let wanted = if run.quick { QUICK } else { FULL };
@@ -45,12 +43,7 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
 
 /// Imports everything into a ledger, and reads what is there then.
 fn import(scene: &Scene, home: &Home) -> Fallible<(Took, Content)> {
-    let lock = home.without_worker()?;
-    scene.deliver_plugin_lines(home)?;
-    let took = watched::run(&mut home.command(&scene.repo.dir, IMPORT))?;
-    // The import starts a worker, which leaves when it finds the lock taken.
-    std::thread::sleep(Duration::from_secs(1));
-    drop(lock);
+    let took = scene.import(home)?;
     home.run(&scene.repo.dir, &["worker", "--once"])?;
     let content = Content::read(&mut home.ledger()?)?;
     Ok((took, content))

@@ -4,7 +4,6 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -32,12 +31,7 @@ const COMMON: &str = "return";
 pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
     let scene = Scene::create(run, "search", if run.quick { QUICK } else { FULL })?;
     let (home, dir) = (&scene.home, &scene.repo.dir);
-    let lock = home.without_worker()?;
-    scene.deliver_plugin_lines(home)?;
-    watched::run(&mut home.command(dir, &["import", "--all"]))?;
-    // The import starts a worker, which leaves when it finds the lock taken.
-    std::thread::sleep(Duration::from_secs(1));
-    drop(lock);
+    scene.import(home)?;
     let (filled, _) = home.run(dir, &["worker", "--once"])?;
     let _lock = home.without_worker()?;
     let mut lines = times(run, &scene)?;

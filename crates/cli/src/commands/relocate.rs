@@ -36,7 +36,7 @@ Examples:
     siglum relocate --dry-run
 
   Match a repository that was cloned to another place without its remote
-    siglum relocate ~/src/shop ~/work/shop")]
+    siglum relocate ~/src/shop ~/projects/shop")]
 pub struct Args {
     /// Show what would be noted, without noting it
     #[arg(long)]

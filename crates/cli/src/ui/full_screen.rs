@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::panic;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use rustix::process::{Signal, getpgid, getpgrp, getsid, kill_current_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use siglum_domain::SessionId;
@@ -20,18 +21,18 @@ const LEAVE: &str = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l";
 /// How many lines for standard error wait at most until the terminal is given back.
 const HELD_MOST: usize = 100;
 
-/// The terminal while it is taken.
-static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+/// The terminal while this program draws on all of it.
+static OWNED: Mutex<Option<OwnedTerminal>> = Mutex::new(None);
 
-struct Taken {
+struct OwnedTerminal {
     /// How it was before.
     before: Termios,
     /// Lines for standard error, which would be drawn over.
     held: Vec<String>,
 }
 
-fn taken() -> MutexGuard<'static, Option<Taken>> {
-    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+fn owned_terminal() -> MutexGuard<'static, Option<OwnedTerminal>> {
+    OWNED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Columns and rows.
@@ -99,7 +100,7 @@ impl FullScreen {
             let usual = panic::take_hook();
             panic::set_hook(Box::new(move |what| {
                 // Whoever panics may hold the lock.
-                match TAKEN.try_lock() {
+                match OWNED.try_lock() {
                     Ok(mut taken) => give_back(taken.take()),
                     Err(TryLockError::Poisoned(broken)) => give_back(broken.into_inner().take()),
                     Err(TryLockError::WouldBlock) => {}
@@ -133,7 +134,7 @@ impl FullScreen {
     /// # Errors
     /// The terminal is gone, or was given back because another thread panicked.
     pub fn draw(&mut self, frame: &Frame) -> io::Result<()> {
-        if taken().is_none() {
+        if owned_terminal().is_none() {
             return Err(io::Error::other("a thread of this command panicked"));
         }
         let rows: Vec<String> = frame.rows.iter().map(Row::drawn).collect();
@@ -156,7 +157,7 @@ impl FullScreen {
     /// The terminal refuses.
     pub fn refresh(&mut self) -> io::Result<()> {
         self.drawn.clear();
-        if taken().is_some() {
+        if owned_terminal().is_some() {
             take_keys(&self.before)?;
             put(CLEAR)?;
         }
@@ -166,7 +167,7 @@ impl FullScreen {
     fn take(&self) -> io::Result<()> {
         let (before, held) = (self.before.clone(), Vec::new());
         // First of all: whatever fails behind it, it is given back.
-        *taken() = Some(Taken { before, held });
+        *owned_terminal() = Some(OwnedTerminal { before, held });
         take_keys(&self.before)?;
         put(&format!("{ENTER}{CLEAR}"))
     }
@@ -181,7 +182,7 @@ impl FullScreen {
         if leader.is_ok_and(|group| group == getpgrp()) {
             return Ok(());
         }
-        give_back(taken().take());
+        give_back(owned_terminal().take());
         kill_current_process_group(Signal::STOP)?;
         self.drawn.clear();
         self.take()
@@ -192,20 +193,20 @@ impl FullScreen {
     /// # Errors
     /// The terminal is gone.
     pub fn copy(&mut self, id: SessionId) -> io::Result<()> {
-        let text = base64(id.to_string().as_bytes());
+        let text = BASE64_STANDARD.encode(id.to_string());
         put(&format!("\x1b]52;c;{text}\x07"))
     }
 }
 
 impl Drop for FullScreen {
     fn drop(&mut self) {
-        give_back(taken().take());
+        give_back(owned_terminal().take());
     }
 }
 
 /// Writes a line to standard error; while the terminal is taken, it waits.
 pub(super) fn write_error(line: &str) {
-    match taken().as_mut() {
+    match owned_terminal().as_mut() {
         Some(taken) if taken.held.len() < HELD_MOST => taken.held.push(line.to_owned()),
         Some(_) => {}
         None => {
@@ -221,13 +222,13 @@ fn take_keys(before: &Termios) -> io::Result<()> {
     Ok(tcsetattr(io::stdin(), OptionalActions::Now, &raw)?)
 }
 
-fn give_back(taken: Option<Taken>) {
-    let Some(taken) = taken else {
+fn give_back(terminal: Option<OwnedTerminal>) {
+    let Some(terminal) = terminal else {
         return;
     };
     let _ = put(LEAVE);
-    let _ = tcsetattr(io::stdin(), OptionalActions::Now, &taken.before);
-    for line in taken.held {
+    let _ = tcsetattr(io::stdin(), OptionalActions::Now, &terminal.before);
+    for line in terminal.held {
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 }
@@ -238,40 +239,10 @@ fn put(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = (byte(0) << 16) | (byte(1) << 8) | byte(2);
-        for nth in 0..4 {
-            let sign = (bits >> (18 - 6 * nth)) & 63;
-            text.push(match nth <= chunk.len() {
-                true => char::from(SIGNS[sign as usize]),
-                false => '=',
-            });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ui::{Color, Style, Ui};
-
-    #[test]
-    fn base64_is_that_of_the_standard() {
-        for (text, expected) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("ses_01", "c2VzXzAx"),
-        ] {
-            assert_eq!(base64(text.as_bytes()), expected);
-        }
-    }
 
     #[test]
     fn nothing_in_a_row_is_obeyed_but_our_styles() {

@@ -5,6 +5,8 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::repo::Repo;
 use super::world::through_pipes;
 
@@ -17,6 +19,8 @@ pub(crate) struct Terminal {
     typed: u32,
 }
 
+/// How long a terminal may show nothing at most, in seconds.
+const SILENCE_MOST: i64 = 60;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/it/harness/terminal.py");
 const SHELL: [&str; 4] = ["bash", "--norc", "--noprofile", "-i"];
 
@@ -111,6 +115,17 @@ impl Terminal {
                 let read: Vec<u8> = self.unread.drain(..at + shown.len()).collect();
                 return String::from_utf8_lossy(&read).into_owned();
             }
+            let mut screen = [PollFd::new(&self.screen, PollFlags::IN)];
+            let silence = Timespec {
+                tv_sec: SILENCE_MOST,
+                tv_nsec: 0,
+            };
+            assert_ne!(
+                poll(&mut screen, Some(&silence)).unwrap(),
+                0,
+                "the terminal does not show {shown:?}, but: {:?}",
+                String::from_utf8_lossy(&self.unread)
+            );
             let count = self.screen.read(&mut buffer).unwrap();
             assert!(
                 count > 0,

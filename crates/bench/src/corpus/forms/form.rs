@@ -6,6 +6,7 @@ use siglum_domain::Timestamp;
 
 use crate::Fallible;
 use crate::clock::Chance;
+use crate::corpus::json::{Object, object};
 use crate::corpus::sheet::Sheet;
 use crate::corpus::story::{Event, Helper};
 
@@ -78,4 +79,14 @@ pub(in crate::corpus) fn slug(cwd: &str) -> String {
         false => '-',
     };
     cwd.chars().map(plain).collect()
+}
+
+/// A prompt in the parts that Gemini CLI and Qwen Code write: its text, and an image.
+pub(in crate::corpus) fn prompt_parts(text: &str, image: Option<&str>) -> Vec<Object> {
+    let mut parts = vec![object! { "text": text }];
+    parts.extend(image.map(|image| {
+        let data = object! { "mimeType": "image/png", "data": image };
+        object! { "inlineData": data }
+    }));
+    parts
 }

@@ -1,7 +1,7 @@
 //! Gemini CLI: messages that are written again with what became of their calls, and all of them when it goes on; a summary
 //! takes the place of everything.
 
-use super::{Form, HelperPlace, Origin};
+use super::{Form, HelperPlace, Origin, prompt_parts};
 use crate::Fallible;
 use crate::clock::Chance;
 use crate::corpus::json::{Json, Object, object};
@@ -183,14 +183,7 @@ impl Form for Gemini {
 
     fn event(&mut self, sheet: &mut Sheet, event: &Event) -> Fallible<()> {
         match event {
-            Event::Prompt { text, image } => {
-                let mut content = vec![object! { "text": text }];
-                content.extend(image.as_ref().map(|image| {
-                    let data = object! { "mimeType": "image/png", "data": image };
-                    object! { "inlineData": data }
-                }));
-                self.user(sheet, content)
-            }
+            Event::Prompt { text, image } => self.user(sheet, prompt_parts(text, image.as_deref())),
             Event::Message { text } => {
                 self.message.clone_from(text);
                 Ok(())

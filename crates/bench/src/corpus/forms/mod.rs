@@ -12,6 +12,7 @@ mod qwen;
 pub(super) use claude_code::ClaudeCode;
 pub(super) use codex::{Codex, file_stamp};
 pub(super) use copilot::Copilot;
+use form::prompt_parts;
 pub(super) use form::{Form, HelperPlace, Origin, Parent, slug};
 pub(super) use gemini::Gemini;
 pub(super) use opencode::OpenCode;

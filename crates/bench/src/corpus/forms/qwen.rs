@@ -1,6 +1,6 @@
 //! Qwen Code: a chain of messages in parts; forks copy lines and say of each where it came from.
 
-use super::{Form, HelperPlace, Origin};
+use super::{Form, HelperPlace, Origin, prompt_parts};
 use crate::Fallible;
 use crate::clock::Chance;
 use crate::corpus::json::{Json, Object, object};
@@ -163,14 +163,7 @@ impl Form for Qwen {
 
     fn event(&mut self, sheet: &mut Sheet, event: &Event) -> Fallible<()> {
         match event {
-            Event::Prompt { text, image } => {
-                let mut parts = vec![object! { "text": text }];
-                parts.extend(image.as_ref().map(|image| {
-                    let data = object! { "mimeType": "image/png", "data": image };
-                    object! { "inlineData": data }
-                }));
-                self.user(sheet, parts)
-            }
+            Event::Prompt { text, image } => self.user(sheet, prompt_parts(text, image.as_deref())),
             Event::Message { text } => {
                 self.message = Some(text.clone());
                 Ok(())

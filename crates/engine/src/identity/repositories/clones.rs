@@ -203,13 +203,13 @@ fn groups(tx: &mut dyn Transaction) -> Result<Vec<Vec<RepositoryRecord>>, Ledger
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use siglum_domain::Oid;
     use uuid::Uuid;
 
     use super::*;
 
-    fn record(n: u128, root: &str, remote: Option<&str>) -> RepositoryRecord {
+    pub(in super::super) fn record(n: u128, root: &str, remote: Option<&str>) -> RepositoryRecord {
         RepositoryRecord {
             id: RepositoryId::from_uuid(Uuid::from_u128(n)),
             common_dir: format!("/r{n}/.git"),

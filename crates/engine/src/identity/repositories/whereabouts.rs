@@ -359,24 +359,10 @@ fn move_to(
 
 #[cfg(test)]
 mod tests {
-    use siglum_domain::{Oid, RepositoryId};
     use siglum_ledger::RepositoryIdentity;
-    use uuid::Uuid;
 
+    use super::super::clones::tests::record;
     use super::*;
-
-    fn record(n: u128, root: &str, remote: Option<&str>) -> RepositoryRecord {
-        RepositoryRecord {
-            id: RepositoryId::from_uuid(Uuid::from_u128(n)),
-            common_dir: format!("/r{n}/.git"),
-            worktrees: Vec::new(),
-            identity: RepositoryIdentity {
-                roots: Oid::new(root.repeat(40)).into_iter().collect(),
-                remote: remote.map(str::to_owned),
-                clone_of: None,
-            },
-        }
-    }
 
     #[test]
     fn a_repository_that_is_gone_is_matched_with_its_clones_alone() {
