@@ -310,13 +310,18 @@ fn shallow_clones_must_be_named_and_several_roots_work_as_one() {
 #[test]
 fn a_clone_that_is_just_being_made_is_taken_for_the_one_in_its_place() {
     // What lies in the place, and what comes there right before git answers which commits are there, or right after it.
-    for (lies, comes, is_before) in [("begun", "made", true), ("whole", "begun", false)] {
+    for (lies, comes, is_before) in [
+        ("begun", "made", true),
+        ("whole", "begun", false),
+        ("whole", "emptied", true),
+    ] {
         let world = World::new();
         let repo = published(&world);
         let whole = beside(&repo, "whole", "git clone -q file://$PWD/../r.git ../whole");
         assert_eq!(listed(&whole), ["here"]);
         repo.sh(&format!(
             "cd .. && git clone -q --depth 1 file://$PWD/r.git made && git init -q begun && \
+             cp -r whole emptied && rm -r emptied/.git/objects/* && \
              {{ [ {lies} = whole ] || {{ rm -r whole && mv {lies} whole; }}; }}"
         ))
         .ok();
@@ -343,6 +348,6 @@ fn a_clone_that_is_just_being_made_is_taken_for_the_one_in_its_place() {
         });
         repo.sh("cd .. && { [ ! -e made ] || { rm -r whole && mv made whole; }; }")
             .ok();
-        assert_eq!(listed(&whole), ["here"], "{comes}");
+        assert_eq!(listed(&whole), ["here"], "{lies}, {comes}");
     }
 }

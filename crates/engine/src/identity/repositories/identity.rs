@@ -114,11 +114,14 @@ pub(super) enum Occupant {
     Same,
     /// It has neither the mark of the known one, nor any of the commits that that one goes back to.
     Another,
-    /// It has no commit: it may be the same that is just being cloned again.
+    /// It has no commit, or became another one while it was looked at: it may be the same that is just being cloned again.
     Unborn,
 }
 
 /// Looks what lies where a repository was seen last.
+///
+/// # Errors
+/// Git cannot read it, or not all of it.
 pub(super) fn occupant(
     git: &Git,
     dir: &Path,
@@ -130,7 +133,8 @@ pub(super) fn occupant(
     }
     // Before all else: git notes where a shallow clone ends before it has a commit, so what is read behind this is whole.
     let is_unborn = git.head()?.is_none();
-    let is_same = match is_shallow(dir) {
+    let was_shallow = is_shallow(dir);
+    let is_same = match was_shallow {
         // The commits that it goes back to were left out.
         true => {
             let now = remote(dir);
@@ -138,10 +142,18 @@ pub(super) fn occupant(
         }
         false => !roots_here(git, &known.roots)?.is_empty(),
     };
-    Ok(match (is_same, is_unborn) {
-        (true, _) => Occupant::Same,
-        (false, true) => Occupant::Unborn,
-        (false, false) => Occupant::Another,
+    if is_same {
+        return Ok(Occupant::Same);
+    }
+    if is_unborn {
+        return Ok(Occupant::Unborn);
+    }
+    // One that is just being removed lacks commits, too. Then git does not find HEAD here, or fails where one behind it is
+    // missing.
+    let is_whole = !git.roots()?.is_empty() && is_shallow(dir) == was_shallow;
+    Ok(match is_whole {
+        true => Occupant::Another,
+        false => Occupant::Unborn,
     })
 }
 
