@@ -60,6 +60,15 @@ impl Cx {
         Ok(ledger)
     }
 
+    /// The same for a worker, whose home may be moved away before it is up or while it is at work: no other home is made.
+    pub fn open_ledger_in_home(&self) -> Result<SqliteLedger, CommandError> {
+        let dir = self.home.dir();
+        if !dir.is_dir() {
+            return Err(CommandError::failed(format!("{} is gone", dir.display())));
+        }
+        self.open_ledger()
+    }
+
     /// Begins a ledger in place of one that is lost, or goes on with the one that stands there.
     pub fn begin_ledger(&self) -> Result<SqliteLedger, CommandError> {
         let ledger = self.create_ledger()?;

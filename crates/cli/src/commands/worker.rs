@@ -64,7 +64,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError> {
     let program = program();
     let world = cx.world_in_home()?;
-    let mut ledger = cx.open_ledger()?;
+    let mut ledger = cx.open_ledger_in_home()?;
     // This program may be the newer one that they wait for.
     for spool in cx.all_spools(&mut ledger)? {
         spool.take_back(&[Aside::Newer]);

@@ -60,7 +60,7 @@ struct OwnLedger(Cx);
 
 impl Source for OwnLedger {
     fn open(&self) -> Result<Box<dyn Ledger>, CommandError> {
-        Ok(Box::new(self.0.open_ledger()?))
+        Ok(Box::new(self.0.open_ledger_in_home()?))
     }
 
     fn feeds(&self, projection: &Projection) -> bool {
@@ -201,7 +201,7 @@ impl Feeders {
 
 /// Whether something could be handed over now.
 pub(super) fn is_due(cx: &Cx) -> Result<bool, CommandError> {
-    let mut ledger = cx.open_ledger()?;
+    let mut ledger = cx.open_ledger_in_home()?;
     let now = cx.world_in_home()?.now();
     // Telemetry that was taken and not joined.
     if read(&mut ledger, |tx| tx.inbox())?.rows > 0 {
