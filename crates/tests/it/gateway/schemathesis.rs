@@ -14,12 +14,13 @@ const PROGRAM: &str = "SIGLUM_TEST_SCHEMATHESIS";
 /// Of some routes the document cannot say what is well-formed, and their own tests do: which fields an event has depends
 /// on its kind, a batch is what `siglum sync` makes, and telemetry is what OTLP says.
 /// Messages go to agents, and this gateway runs none. What a context is asked depends on why, and on what was said in it;
-/// what a heartbeat is, on what it is to do. A header that is not there is sent as `null` to a stream of messages.
+/// what a heartbeat is, on what it is to do. What is searched for is a query in a language of its own. A header that is not
+/// there is sent as `null` to a stream of messages.
 const SETTINGS: &str = r#"
 headers = { Authorization = "Bearer TOKEN" }
 
 [[operations]]
-include-operation-id = ["recordPipelineEvents", "pushReplicas", "exportTraces", "exportLogs", "exportMetrics", "sendMessages", "sendSessionMessages", "resolveContext", "prepareSubagent", "endSubagent", "assembleContext", "ingestContextMessage", "commitContextTurn", "backfillContext", "createHeartbeat", "streamMessages"]
+include-operation-id = ["recordPipelineEvents", "pushReplicas", "exportTraces", "exportLogs", "exportMetrics", "sendMessages", "sendSessionMessages", "resolveContext", "prepareSubagent", "endSubagent", "assembleContext", "ingestContextMessage", "commitContextTurn", "backfillContext", "createHeartbeat", "streamMessages", "searchSessions"]
 checks.positive_data_acceptance.enabled = false
 "#;
 
