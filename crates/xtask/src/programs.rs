@@ -88,8 +88,11 @@ pub(crate) fn without_python_shim(tests: &mut Command) -> &mut Command {
         .output();
     let output = output.map(|out| out.stdout).unwrap_or_default();
     let program = PathBuf::from(OsStr::from_bytes(output.trim_ascii()));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // Where the system has Python, other programs of the system would come before those that are meant.
+    let is_in_path = |dir: &Path| std::env::split_paths(&path).any(|known| known == dir);
     match program.parent() {
-        Some(dir) if program.is_file() => look_first_in(tests, dir),
+        Some(dir) if program.is_file() && !is_in_path(dir) => look_first_in(tests, dir),
         _ => tests,
     }
 }
