@@ -115,7 +115,9 @@ impl Cx {
         let mut spools = vec![self.home.spool()];
         let mut repository = None;
         if let Some(repo) = &repo {
-            landings::spool(&self.home, &repo.siglum_dir());
+            landings::spool(&self.home, &repo.siglum_dir(), |checkpoint| {
+                landings::is_told(ledger, checkpoint)
+            });
             spools.push(repository_spool(&repo.siglum_dir()));
             settle::settle(&world, ledger, &spools, None)?;
             self.recognise(ledger, repo)?;

@@ -52,12 +52,14 @@ impl TextFiles {
     }
 }
 
-/// Has the commits that landed wait in the spools of the repositories that are here, and removes the notes of those that
-/// were refused.
-pub fn take_up_notes(home: &Home, repositories: &[RepositoryRecord]) {
-    siglum_dirs(repositories)
-        .iter()
-        .for_each(|dir| landings::spool(home, dir));
+/// Has what the notes of commits say wait in the spools of the repositories that are here, and removes the notes of
+/// commits that were refused.
+pub fn take_up_notes(home: &Home, repositories: &[RepositoryRecord], ledger: &mut dyn Ledger) {
+    for dir in siglum_dirs(repositories) {
+        landings::spool(home, &dir, |checkpoint| {
+            landings::is_told(ledger, checkpoint)
+        });
+    }
 }
 
 /// Siglum's directories in the repositories that are here.

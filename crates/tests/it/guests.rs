@@ -87,6 +87,13 @@ fn pipes_in_the_place_of_files_hold_up_nothing() {
     let files: &[fn(&Repo<'_>)] = &[
         |repo| fifo(&repo.world.siglum_home().join("siglum.log")),
         |repo| fifo(&repo.world.siglum_home().join("worker.lock")),
+        |repo| fifo(&repo.world.siglum_home().join("ledger.db-bound")),
+        |repo| {
+            let home = repo.world.siglum_home();
+            fifo(&home.join("ledger.db-bound.part"));
+            // So that it is made anew.
+            let _ = fs::remove_file(home.join("ledger.db-bound"));
+        },
         |repo| fifo(&repo.world.siglum_home().join("config.toml")),
         |repo| {
             let spool = repo.world.siglum_home().join("spool");

@@ -2,8 +2,9 @@
 //! comes next tells the ledger.
 
 use std::fs;
+use std::path::PathBuf;
 
-use crate::harness::{Agent, Repo, World, until};
+use crate::harness::{Agent, Repo, Terminal, World, until};
 
 /// The notes that wait, each with whether its commit landed.
 fn notes(repo: &Repo<'_>) -> Vec<bool> {
@@ -77,6 +78,24 @@ fn many_that_wait_start_the_worker() {
     let world = World::new();
     let repo = world.repo();
     repo.siglum(&["worker", "--once"]).ok();
+    let before = recorded(&world);
+    for at in 0..20 {
+        commit(&repo, &format!("f{at}"));
+    }
+    until("the worker told them", || recorded(&world) > before + 16);
+}
+
+/// The worker does not know where the repository is until a commit tells it.
+#[test]
+fn many_that_wait_in_a_moved_repository_are_found() {
+    let world = World::new();
+    let repo = world.repo();
+    let lock = world.hold_worker();
+    list_processes(&repo);
+    drop(lock);
+    let moved = world.root.join("moved");
+    fs::rename(&repo.dir, &moved).unwrap();
+    let repo = world.at(&moved);
     let before = recorded(&world);
     for at in 0..20 {
         commit(&repo, &format!("f{at}"));
@@ -212,4 +231,149 @@ fn what_the_shell_cannot_tell_is_left_to_the_program() {
         .sh("git commit -q --allow-empty -m 'By the agent'")
         .ok();
     assert_eq!(repo.committer("HEAD"), agent.certain());
+}
+
+/// Has the processes listed that sessions are bound to, as the first commit since the machine was started does.
+fn list_processes(repo: &Repo<'_>) {
+    commit(repo, "first");
+    assert!(list(repo.world).exists());
+    repo.siglum(&["status"]).ok();
+}
+
+fn list(world: &World) -> PathBuf {
+    world.siglum_home().join("ledger.db-bound")
+}
+
+/// What would ask the ledger finds it locked, and waits in the spool.
+#[test]
+fn the_ledger_is_asked_only_where_its_list_does_not_tell() {
+    let world = World::new();
+    let repo = world.repo();
+    let _lock = world.hold_worker();
+    let mut agent = Agent::start(&repo, "worker");
+    list_processes(&repo);
+    let mut terminal = Terminal::open(&repo);
+    let intents = || world.count("SELECT count(*) FROM intents");
+    let before = intents();
+    let store = world.store();
+    store.execute_batch("BEGIN IMMEDIATE").unwrap();
+    commit(&repo, "nobody");
+    terminal.run("git commit -q --allow-empty -m 'by a person'");
+    commit_by(&mut agent);
+    assert_eq!(notes(&repo), [true, true, true]);
+    assert_eq!(world.spooled(), 0, "nobody asked");
+    repo.sh("CLAUDE_CODE_SESSION_ID=else git commit -q --allow-empty -m asked")
+        .ok();
+    assert!(world.spooled() > 0, "the ledger may know the variable");
+    store.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(intents(), before);
+    for (at, expected, trailers) in [
+        ("HEAD~1", agent.certain(), 1),
+        ("HEAD~2", "human certain".to_owned(), 0),
+        ("HEAD~3", "unknown unknown".to_owned(), 0),
+    ] {
+        assert_eq!(repo.committer(at), expected, "{at}");
+        assert_eq!(repo.trailers(at).len(), trailers, "{at}");
+    }
+    assert_eq!(intents(), before + 4);
+    let open = "SELECT count(*) FROM intents WHERE state <> 'landed'";
+    assert_eq!(world.count(open), 0);
+}
+
+/// How a commit of an agent or a person came to its end, while its intent is in the ledger or in its note alone.
+fn ended(hook: &str, script: &str, by_agent: bool, is_listed: bool) -> Vec<String> {
+    let world = World::new();
+    let repo = world.repo();
+    let _lock = world.hold_worker();
+    let mut terminal = Terminal::open(&repo);
+    let mut agent = by_agent.then(|| Agent::start(&repo, "worker"));
+    list_processes(&repo);
+    if !is_listed {
+        fs::remove_file(list(&world)).unwrap();
+    }
+    let hook = repo.dir.join(".git/hooks").join(hook);
+    let ours = fs::read_to_string(&hook).unwrap();
+    let (first, rest) = ours.split_once('\n').unwrap();
+    fs::write(&hook, format!("{first}\n{script}\n{rest}")).unwrap();
+    let intents = || world.count("SELECT count(*) FROM intents");
+    let before = intents();
+    let script = "echo 2 >f && git add f && git commit -q -m 'Add f'";
+    match &mut agent {
+        Some(agent) => drop(agent.bare_sh(script)),
+        None => drop(terminal.type_in(script)),
+    }
+    fs::write(&hook, ours).unwrap();
+    let told = intents() - before;
+    assert_eq!(told, i64::from(!is_listed));
+    commit(&repo, "other");
+    assert_eq!(intents() - before, told, "another commit tells of neither");
+    repo.siglum(&["status"]).ok();
+    assert_eq!(notes(&repo), [] as [bool; 0]);
+    assert_eq!(intents() - before, 2);
+    let states = "SELECT group_concat(state) FROM (SELECT state FROM intents ORDER BY at)";
+    let states: String = world
+        .store()
+        .query_row(states, [], |row| row.get(0))
+        .unwrap();
+    let list = repo.commits("HEAD");
+    let known = list[1..].iter().map(|id| {
+        let trailers = repo.trailers(id).len();
+        format!("{} {trailers}", repo.committer(id))
+    });
+    std::iter::once(states).chain(known).collect()
+}
+
+#[test]
+fn a_commit_that_waits_in_its_note_ends_as_one_that_the_ledger_knows() {
+    for (hook, script, person, agent) in [
+        ("post-commit", ":", "human certain 0", "worker certain 1"),
+        (
+            "post-commit",
+            "kill -9 $PPID; exit",
+            "human likely 0",
+            "worker certain 1",
+        ),
+        ("post-commit", "exit", "human likely 0", "worker certain 1"),
+        (
+            "commit-msg",
+            "kill -9 $PPID; exit 1",
+            "unknown unknown 0",
+            "unknown unknown 0",
+        ),
+        (
+            "commit-msg",
+            "exit 1",
+            "unknown unknown 0",
+            "unknown unknown 0",
+        ),
+    ] {
+        for (by_agent, expected) in [(false, person), (true, agent)] {
+            let by_note = ended(hook, script, by_agent, true);
+            let by_ledger = ended(hook, script, by_agent, false);
+            assert_eq!(by_note, by_ledger, "{hook}: {script}");
+            let is_there = by_note.iter().any(|answer| answer == expected);
+            assert!(is_there, "{hook}: {script}: {by_note:?}");
+        }
+    }
+}
+
+/// A list that says more than the ledger knows would have a message name a checkpoint that nobody makes.
+#[test]
+fn a_restored_ledger_has_another_list() {
+    let world = World::new();
+    let repo = world.repo();
+    let backup = world.root.join("backup.db");
+    repo.siglum(&["backup", backup.to_str().unwrap()]).ok();
+    let mut agent = Agent::start(&repo, "worker");
+    commit_by(&mut agent);
+    assert_eq!(repo.trailers("HEAD").len(), 1);
+    assert!(list(&world).exists());
+    repo.siglum(&["restore", "--yes", backup.to_str().unwrap()])
+        .ok();
+    assert!(!list(&world).exists());
+    agent
+        .bare_sh("git commit -q --allow-empty -m 'nobody knows it'")
+        .ok();
+    assert_eq!(repo.trailers("HEAD"), [""; 0]);
+    assert_eq!(repo.committer("HEAD"), "unknown unknown");
 }

@@ -77,7 +77,7 @@ fn work_is_found_by_its_variable_where_no_process_was_recorded() {
         let program = Agent::program_called(&repo, name);
         let mut agent = Agent::process(&repo, "one", &program);
         agent.begin("startup");
-        world.store().execute("DELETE FROM processes", []).unwrap();
+        world.forget_processes();
         agent.bare_sh(COMMIT).ok();
         repo.check(name, "HEAD", &agent.likely());
     }
@@ -128,7 +128,7 @@ fn a_variable_that_an_agents_process_began_with_names_nobody_below_it() {
             .ok();
         repo.check(inherited, "HEAD", expected);
         // Without a process row it is no other process, and still not its own variable.
-        world.store().execute("DELETE FROM processes", []).unwrap();
+        world.forget_processes();
         heir.bare_sh(&format!("CLAUDE_CODE_SESSION_ID=one {COMMIT}"))
             .ok();
         repo.check(inherited, "HEAD", expected);
@@ -202,7 +202,7 @@ fn the_thread_of_codex_names_its_session_where_no_variable_of_the_session_is_the
         repo.sh(&format!("{set} {COMMIT}")).ok();
         repo.check(&format!("detached, {set}"), "HEAD", expected);
     }
-    world.store().execute("DELETE FROM processes", []).unwrap();
+    world.forget_processes();
     below(&mut agent, "CODEX_THREAD_ID=cx1", "cx1 likely");
     below(&mut agent, "CODEX_THREAD_ID=sub-agent", "unknown unknown");
 }

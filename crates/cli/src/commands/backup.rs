@@ -100,7 +100,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 /// Takes in what hooks left in the spools up to now: they were told that it is recorded.
 fn take_in(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
     let repositories = read(ledger, |tx| tx.repositories())?;
-    take_up_notes(&cx.home, &repositories);
+    take_up_notes(&cx.home, &repositories, ledger);
     let mut spools = cx.spools();
     for repository in repositories {
         let dir = Path::new(&repository.common_dir).join("siglum");

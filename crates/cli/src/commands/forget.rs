@@ -240,7 +240,8 @@ fn settle(
         while worker::hear(world, ledger, &mut run, BATCHES)? == worker::Slice::Worked {}
         return Ok(Vec::new());
     }
-    take_up_notes(&cx.home, &read(ledger, |tx| tx.repositories())?);
+    let repositories = read(ledger, |tx| tx.repositories())?;
+    take_up_notes(&cx.home, &repositories, ledger);
     let files = TextFiles::find(cx, ledger)?;
     while worker::slice(world, ledger, &files.spools, &mut run)? == worker::Slice::Worked {}
     Ok(files.list())

@@ -361,7 +361,7 @@ impl Going {
 /// the ledger does not take waits in Siglum's home.
 fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
     let spool = repository_spool(dir);
-    landings::spool(&cx.home, dir);
+    landings::spool(&cx.home, dir, |_| false);
     let spools = [cx.home.spool(), spool.clone()];
     if spools.iter().any(|spool| !spool.is_empty())
         && let Ok(mut ledger) = cx.open_ledger()

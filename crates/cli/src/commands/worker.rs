@@ -72,7 +72,8 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
     let mut run = Run::default();
     let mut idle = 0;
     loop {
-        take_up_notes(&cx.home, &read(&mut ledger, |tx| tx.repositories())?);
+        let repositories = read(&mut ledger, |tx| tx.repositories())?;
+        take_up_notes(&cx.home, &repositories, &mut ledger);
         let mut spools = cx.all_spools(&mut ledger)?;
         cx.find_lost_launches(&world, &mut ledger)?;
         feeders.follow(read(&mut ledger, |tx| tx.projections())?);

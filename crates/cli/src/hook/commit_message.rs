@@ -6,13 +6,15 @@
 //! therefore settles what the message is and leaves a note, and the last hook before git reads puts
 //! it back where another git's text took its place. `post-commit` tells whether that was enough.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use siglum_domain::commit_message::{self, Cleanup, is_taken};
 use siglum_domain::evidence::{Committer, Judgement, Verdict};
-use siglum_domain::intake::{Matter, Scene};
+use siglum_domain::intake::Scene;
 use siglum_domain::process::{Chain, ProcessIdentity};
-use siglum_domain::{Oid, Timestamp, trailer};
+use siglum_domain::{CheckpointId, Oid, Timestamp, trailer};
 use siglum_engine::record::deliver::Delivered;
 use siglum_gitstore::hooks::is_own_alone;
 use siglum_gitstore::{Git, HeadRead, Repo};
@@ -26,7 +28,7 @@ use super::landings;
 use super::message::{self, Message};
 use super::message_lock::{MessageLock, Waited};
 use super::message_rules::{self, is_message_taken, opens_editor};
-use super::scene;
+use super::scene::{self, Maker};
 use crate::config::Config;
 use crate::{env, platform};
 
@@ -53,41 +55,79 @@ pub fn prepare(delivery: &mut Delivery, repo: &Repo, config: &Config, args: &[St
     }
     landings::send_own(delivery, repo, &scene.chain);
     let scene = draft::with_draft(scene, repo, message.as_ref().ok());
-    let key = format!("intent:{}", scene.checkpoint);
-    let delivered = delivery.send(key, Matter::Intent(scene.clone()), Some(repo));
-    let wanted = match &delivered {
-        Some(Delivered::Intent(judgement)) => names_a_session(judgement),
-        _ => speaks_for_an_agent(&scene),
-    };
-    // An amend keeps the checkpoint that its message names, and so does what a rebase stopped at.
-    let rewrites = source == "commit" || repo.rebasing();
-    let wanted = wanted && config.trailers() && !(rewrites && named.is_some());
     let words = words_of_git(&scene.chain).unwrap_or_default();
     let options = commit_options(&words);
+    let is_edited = opens_editor(source, options.as_ref());
+    let present = message.as_ref().ok().filter(|_| !is_edited);
+    let own = present.and_then(|m| own_text(m.text(), given_to_git(repo, &words)));
+    let home = delivery.home.dir().to_owned();
     let prepared = Prepared {
         repo,
         scene: &scene,
         file,
         log,
         at: delivery.now,
-        home: delivered.is_some().then(|| delivery.home.dir()),
+        home: &home,
     };
-    let result = if opens_editor(source, options.as_ref()) {
-        wanted.then(|| prepared.await_editor(message.as_ref().ok()))
-    } else {
-        let is_linked = |text: &str| wanted && is_message_taken(repo, text, options.as_ref());
-        prepared.settle(message.as_ref().ok(), given_to_git(repo, &words), is_linked)
+    // An amend keeps the checkpoint that its message names, and so does what a rebase stopped at.
+    let rewrites = source == "commit" || repo.rebasing();
+    let may_name = config.trailers() && !(rewrites && named.is_some());
+    // What git refuses stays as it is, so that git refuses it as it would without us.
+    let linked = |maker: Maker, own: &str| {
+        let wanted = may_name && maker == Maker::Sessions;
+        (wanted && is_message_taken(repo, own, options.as_ref())).then_some(scene.checkpoint)
     };
-    match result {
-        Some(Err(error)) => {
-            delivery.decline("message_unwritable", &error.to_string(), Some(repo));
+    if let (Some(present), Some(own)) = (present, &own)
+        && let Some(maker) = scene::foreseen_maker(&delivery.home, &scene)
+        && let Some(result) = prepared.announce_by_note(present.text(), own, linked(maker, own))
+    {
+        return report(delivery, repo, result);
+    }
+    let (intent, maker) = announce(delivery, repo, &scene);
+    let wanted = may_name && maker == Maker::Sessions;
+    match (present, own, &message) {
+        (Some(present), Some(own), _) => {
+            let result = prepared.settle(present.text(), &own, linked(maker, &own), intent);
+            report(delivery, repo, result);
         }
-        None if wanted && message.is_err() => delivery.decline(
+        // Another git's, and what is missing is not known: git may still find its own.
+        (Some(_), None, _) => {}
+        (None, _, Ok(message)) if wanted => report(delivery, repo, prepared.await_editor(message)),
+        (None, _, Err(_)) if wanted => delivery.decline(
             "message_unreadable",
             "the message got no trailer; the commit is recorded without",
             Some(repo),
         ),
-        _ => {}
+        (None, ..) => {}
+    }
+}
+
+/// Tells the ledger of a commit, and has it list what would have told of its maker. Gives where the intent is now, and
+/// who seems to make the commit.
+fn announce(delivery: &mut Delivery, repo: &Repo, scene: &Scene) -> (IntentPlace, Maker) {
+    let (key, matter) = landings::intent(scene.clone());
+    let delivered = delivery.send(key, matter, Some(repo));
+    let place = match delivered {
+        Some(_) => IntentPlace::Ledger,
+        None => IntentPlace::Spool,
+    };
+    if let (IntentPlace::Ledger, Some(process)) = (place, scene.chain.identities().next()) {
+        delivery.list_bound(process);
+    }
+    let names_it = match &delivered {
+        Some(Delivered::Intent(judgement)) => names_a_session(judgement),
+        _ => speaks_for_an_agent(scene),
+    };
+    let maker = match names_it {
+        true => Maker::Sessions,
+        false => Maker::NoSession,
+    };
+    (place, maker)
+}
+
+fn report(delivery: &mut Delivery, repo: &Repo, result: io::Result<()>) {
+    if let Err(error) = result {
+        delivery.decline("message_unwritable", &error.to_string(), Some(repo));
     }
 }
 
@@ -134,6 +174,34 @@ fn speaks_for_an_agent(scene: &Scene) -> bool {
     !scene.agents.is_empty() || scene.variables.iter().any(|v| v.native.is_some())
 }
 
+/// The message of a commit for which no editor is started, where git wrote `present` and was given another one. Nothing
+/// where `present` is another git's, and what is missing of the own one is not known.
+fn own_text(present: &str, given: Option<GivenMessage>) -> Option<String> {
+    match given {
+        Some(given) if given.begins(present) => Some(present.to_owned()),
+        Some(given) if given.whole => Some(given.text + "\n"),
+        Some(_) => None,
+        None => Some(present.to_owned()),
+    }
+}
+
+fn linked_text(own: &str, checkpoint: Option<CheckpointId>) -> String {
+    match checkpoint {
+        Some(checkpoint) => trailer::add(own, "", checkpoint),
+        None => own.to_owned(),
+    }
+}
+
+/// Where the intent of a commit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IntentPlace {
+    Ledger,
+    /// It waits, perhaps for another home.
+    Spool,
+    /// In the commit's note alone.
+    Note,
+}
+
 /// A commit whose message is being prepared.
 struct Prepared<'a> {
     repo: &'a Repo,
@@ -142,14 +210,13 @@ struct Prepared<'a> {
     /// How long git's list of the moves of HEAD was.
     log: Option<u64>,
     at: Timestamp,
-    /// The home whose ledger has the intent; nothing where it waits, perhaps for another home.
-    home: Option<&'a Path>,
+    /// The home that it is announced to.
+    home: &'a Path,
 }
 
 impl Prepared<'_> {
     /// Leaves the trailer to `commit-msg`, which sees what the person made of the message.
-    fn await_editor(&self, message: Option<&Message>) -> std::io::Result<()> {
-        let message = message.ok_or_else(|| std::io::Error::other("the message cannot be read"))?;
+    fn await_editor(&self, message: &Message) -> io::Result<()> {
         let Some((_, git)) = self.scene.chain.git_process() else {
             return Ok(());
         };
@@ -167,69 +234,86 @@ impl Prepared<'_> {
         note.leave(self.repo, &git.identity).map(drop)
     }
 
-    fn announced(&self) -> Option<Announced> {
-        Some(Announced {
-            home: self.home?.to_owned(),
+    /// Announces a commit by its note alone, and writes the message as it is to be. Nothing where no note can be left, or
+    /// nobody could tell by it that the commit landed.
+    fn announce_by_note(
+        &self,
+        present: &str,
+        own: &str,
+        checkpoint: Option<CheckpointId>,
+    ) -> Option<io::Result<()>> {
+        self.scene.chain.git_process()?;
+        self.log?;
+        let text = linked_text(own, checkpoint);
+        let time = self.leave_note(&text, checkpoint, IntentPlace::Note).ok()?;
+        Some(self.write(present, &text, time))
+    }
+
+    /// Leaves a note, and writes the message as it is to be.
+    fn settle(
+        &self,
+        present: &str,
+        own: &str,
+        checkpoint: Option<CheckpointId>,
+        intent: IntentPlace,
+    ) -> io::Result<()> {
+        let text = linked_text(own, checkpoint);
+        let time = self.leave_note(&text, checkpoint, intent)?;
+        self.write(present, &text, time)
+    }
+
+    fn announced(&self, intent: IntentPlace) -> Option<Announced> {
+        (intent != IntentPlace::Spool).then_some(Announced {
+            home: self.home.to_owned(),
             at: self.at,
             scene: self.scene.clone(),
             log: self.log?,
+            untold: intent == IntentPlace::Note,
         })
     }
 
-    /// Writes the message as it is to be, where no editor is started. Nothing where it cannot be read.
-    fn settle(
+    /// Gives the time that the message is to have, if any.
+    fn leave_note(
         &self,
-        message: Option<&Message>,
-        given: Option<GivenMessage>,
-        is_linked: impl Fn(&str) -> bool,
-    ) -> Option<std::io::Result<()>> {
-        let present = message?.text();
-        let text = match given {
-            Some(given) if given.begins(present) => present.to_owned(),
-            Some(given) if given.whole => given.text + "\n",
-            // Another git's, and what is missing is not known: git may still find its own.
-            Some(_) => return Some(Ok(())),
-            None => present.to_owned(),
+        text: &str,
+        checkpoint: Option<CheckpointId>,
+        intent: IntentPlace,
+    ) -> io::Result<Option<SystemTime>> {
+        let Some((_, git)) = self.scene.chain.git_process() else {
+            return Ok(None);
         };
-        // What git refuses stays as it is, so that git refuses it as it would without us.
-        let linked = is_linked(&text);
-        let text = match linked {
-            true => trailer::add(&text, "", self.scene.checkpoint),
-            false => text,
+        let note = CommitNote {
+            git: git.identity.key(),
+            head: head(self.repo),
+            checkpoint,
+            message: Some(PreparedMessage {
+                file: real_path(self.file),
+                text: text.to_owned(),
+                head: self.scene.head.clone(),
+                log: self.log,
+            }),
+            template: None,
+            comment: None,
+            announced: self.announced(intent),
         };
+        let time = note.leave(self.repo, &git.identity)?;
+        // Of a commit that is not announced the shell cannot say that it landed.
+        Ok(time.filter(|_| note.announced.is_some()))
+    }
+
+    fn write(&self, present: &str, text: &str, time: Option<SystemTime>) -> io::Result<()> {
         let changed = text != present;
-        let mut time = None;
-        let git = self.scene.chain.git_process().map(|(_, git)| &git.identity);
-        if let Some(git) = git {
-            let note = CommitNote {
-                git: git.key(),
-                head: head(self.repo),
-                checkpoint: linked.then_some(self.scene.checkpoint),
-                message: Some(PreparedMessage {
-                    file: real_path(self.file),
-                    text: text.clone(),
-                    head: self.scene.head.clone(),
-                    log: self.log,
-                }),
-                template: None,
-                comment: None,
-                announced: self.announced(),
-            };
-            // Of a commit that is not announced the shell cannot say that it landed.
-            time = match note.leave(self.repo, git) {
-                Ok(time) => time.filter(|_| note.announced.is_some()),
-                Err(error) => return Some(Err(error)),
-            };
-            let lock = MessageLock::new(self.repo, git, self.log);
-            if changed && lock.wait() == Waited::Overtaken {
-                return Some(Ok(()));
+        if let Some((_, git)) = self.scene.chain.git_process().filter(|_| changed) {
+            let lock = MessageLock::new(self.repo, &git.identity, self.log);
+            if lock.wait() == Waited::Overtaken {
+                return Ok(());
             }
         }
-        Some(match (changed, time) {
-            (true, _) => message::replace(self.file, &text, time),
-            (false, Some(time)) => message::set_time(self.file, &text, time),
+        match (changed, time) {
+            (true, _) => message::replace(self.file, text, time),
+            (false, Some(time)) => message::set_time(self.file, text, time),
             (false, None) => Ok(()),
-        })
+        }
     }
 }
 
@@ -267,7 +351,7 @@ pub fn complete(delivery: &mut Delivery, repo: &Repo, args: &[String]) {
     let result = if note.message.is_some() {
         keep_own(repo, &git.identity, &note, file, &chain)
     } else {
-        CommitNote::take(repo, &git.identity);
+        CommitNote::remove(repo, &git.identity);
         link_edited(&note, file)
     };
     if let Err(error) = result {
@@ -286,7 +370,7 @@ fn chain_to_git() -> Chain {
 }
 
 /// Adds the trailer to a message that a person or a program edited.
-fn link_edited(note: &CommitNote, file: &Path) -> std::io::Result<()> {
+fn link_edited(note: &CommitNote, file: &Path) -> io::Result<()> {
     let Some(checkpoint) = note.checkpoint else {
         return Ok(());
     };
@@ -309,7 +393,7 @@ fn keep_own(
     note: &CommitNote,
     file: &Path,
     chain: &Chain,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     let Some(own) = &note.message else {
         return Ok(());
     };
@@ -353,17 +437,31 @@ fn no_other_hook_runs(chain: &Chain) -> bool {
     })
 }
 
-/// `post-commit`, first: git read the message, so the next one may go on. Gives what the message was
-/// to be if the file holds another one now.
-pub fn finish(repo: &Repo, chain: &Chain) -> Option<PreparedMessage> {
-    let (_, git) = chain.git_process()?;
-    let note = CommitNote::take(repo, &git.identity)?;
-    let own = note.message.as_ref()?;
-    MessageLock::new(repo, &git.identity, own.log).release();
+/// `post-commit`, first: git read the message, so the next one may go on, and whatever only the note says is told. Gives
+/// what the message was to be if the file holds another one now.
+pub fn finish(delivery: &mut Delivery, repo: &Repo, chain: &Chain) -> Option<PreparedMessage> {
+    let git = chain.git_process().map(|(_, git)| &git.identity);
+    let note = git.and_then(|git| CommitNote::read(repo, git));
+    let doubtful = match (git, &note) {
+        (Some(git), Some(note)) => release(repo, git, note, chain),
+        _ => false,
+    };
+    let is_told = landings::send_intent(delivery, repo, chain);
+    if let Some(git) = git.filter(|_| is_told) {
+        CommitNote::remove(repo, git);
+    }
+    note?.message.filter(|_| doubtful)
+}
+
+/// Lets the next git read its message. Tells whether the file holds another one than this commit was to have.
+fn release(repo: &Repo, git: &ProcessIdentity, note: &CommitNote, chain: &Chain) -> bool {
+    let Some(own) = &note.message else {
+        return false;
+    };
+    MessageLock::new(repo, git, own.log).release();
     // Still there, it was there when git read it: nobody else puts it back.
-    let present = Message::read(&own.file).ok()?;
-    let doubtful = present.text() != own.text && is_anothers(&present, &note, chain);
-    note.message.filter(|_| doubtful)
+    let present = Message::read(&own.file);
+    present.is_ok_and(|present| present.text() != own.text && is_anothers(&present, note, chain))
 }
 
 /// `post-commit`, last: records that a commit has the message of another one.

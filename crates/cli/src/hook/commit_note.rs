@@ -6,7 +6,8 @@
 //! the note of another living git gives both notes another time.
 //!
 //! By the same times the shell of the hook after the commit sees that all went as the note says, and only adds a line to
-//! it. Whoever comes next tells the ledger of it ([`super::landings`]).
+//! it. Whoever comes next tells the ledger of it ([`super::landings`]). Where the first hook needed no ledger to settle the
+//! message, the intent is in the note, too, and is told in the same way; such a note goes only when that is done.
 
 use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -60,22 +61,37 @@ pub struct Announced {
     pub scene: Scene,
     /// How long git's list of the moves of HEAD was.
     pub log: u64,
+    /// Whether only this note has the intent: the ledger was not opened for it.
+    #[serde(default)]
+    pub untold: bool,
 }
 
-/// A commit that landed, by its note.
-pub struct LandedNote {
+/// How far a commit is, by its note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    UnderWay,
+    Landed,
+    /// Its git is gone, and none of its hooks said that it landed.
+    GivenUp,
+}
+
+/// A commit that this user announced to this home, by its note.
+pub struct NotedCommit {
+    /// When the note was changed last.
     pub at: Timestamp,
+    pub stage: Stage,
     pub announced: Announced,
 }
 
-impl LandedNote {
-    /// Reads the note of a commit that this user announced to this home.
+impl NotedCommit {
+    /// Reads a note.
     pub fn read(path: &Path, home: &Path) -> Option<Self> {
         let meta = fs::symlink_metadata(path).ok()?;
         let announced = load(path)?.announced?;
         let is_mine = meta.uid() == rustix::process::geteuid().as_raw();
-        (is_mine && is_same_dir(&announced.home, home)).then_some(Self {
+        (is_mine && is_same_dir(&announced.home, home)).then(|| Self {
             at: changed_at(&meta),
+            stage: stage(path),
             announced,
         })
     }
@@ -83,6 +99,16 @@ impl LandedNote {
     /// Whether what was read is still there: a git that makes several commits leaves each of its notes in one place.
     pub fn is_at(&self, path: &Path) -> bool {
         fs::symlink_metadata(path).is_ok_and(|meta| changed_at(&meta) == self.at)
+    }
+}
+
+fn stage(path: &Path) -> Stage {
+    if has_landed(path) {
+        Stage::Landed
+    } else if is_stale(path) {
+        Stage::GivenUp
+    } else {
+        Stage::UnderWay
     }
 }
 
@@ -108,7 +134,7 @@ fn directory(repo: &Repo) -> PathBuf {
 }
 
 /// By its number alone, which is all that a shell below git knows of it; the note itself says of which process it is.
-fn path(repo: &Repo, git: &ProcessIdentity) -> PathBuf {
+pub fn path(repo: &Repo, git: &ProcessIdentity) -> PathBuf {
     directory(repo).join(git.pid.to_string())
 }
 
@@ -117,6 +143,7 @@ impl CommitNote {
     /// where no other git commits in this repository.
     pub fn leave(&self, repo: &Repo, git: &ProcessIdentity) -> io::Result<Option<SystemTime>> {
         let directory = directory(repo);
+        let is_first = !directory.is_dir();
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -126,6 +153,14 @@ impl CommitNote {
         options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = regular_file::open(&own, &mut options)?;
         file.write_all(&serde_json::to_vec(self)?)?;
+        if self.has_intent() {
+            // It survives the loss of power, as it does in the ledger.
+            file.sync_data()?;
+            fs::File::open(&directory)?.sync_all()?;
+            if is_first {
+                fs::File::open(repo.siglum_dir())?.sync_all()?;
+            }
+        }
         let time = SystemTime::UNIX_EPOCH + since_epoch();
         file.set_modified(time)?;
         // Where times are kept in seconds, another git's message may have the same one.
@@ -135,7 +170,7 @@ impl CommitNote {
         let (stale, rivals): (Vec<_>, Vec<_>) = others
             .filter(|path| *path != own && !has_landed(path))
             .partition(|path| is_stale(path));
-        for path in stale {
+        for path in stale.iter().filter(|path| !has_intent(path)) {
             let _ = fs::remove_file(path);
         }
         if rivals.is_empty() {
@@ -151,11 +186,14 @@ impl CommitNote {
         (note.git == git.key()).then_some(note)
     }
 
-    /// Removes the note of a git process and gives it.
-    pub fn take(repo: &Repo, git: &ProcessIdentity) -> Option<Self> {
-        let note = Self::read(repo, git);
+    /// Removes the note of a git process.
+    pub fn remove(repo: &Repo, git: &ProcessIdentity) {
         let _ = fs::remove_file(path(repo, git));
-        note
+    }
+
+    /// Whether the intent is in this note alone.
+    fn has_intent(&self) -> bool {
+        self.announced.as_ref().is_some_and(|a| a.untold)
     }
 }
 
@@ -169,18 +207,11 @@ pub fn left(siglum_dir: &Path) -> Vec<PathBuf> {
     left
 }
 
-/// The notes of commits that landed, the oldest first.
-pub fn landed(siglum_dir: &Path) -> Vec<PathBuf> {
-    let mut landed = notes(siglum_dir);
-    landed.retain(|path| has_landed(path));
-    landed.sort_by_cached_key(|path| fs::metadata(path).and_then(|meta| meta.modified()).ok());
-    landed
-}
-
-/// Whether a note is of the git process of this number.
-pub fn is_of(path: &Path, git: u32) -> bool {
-    path.file_name()
-        .is_some_and(|name| *name == *git.to_string())
+/// All notes, the oldest first.
+pub fn in_order(siglum_dir: &Path) -> Vec<PathBuf> {
+    let mut all = notes(siglum_dir);
+    all.sort_by_cached_key(|path| fs::metadata(path).and_then(|meta| meta.modified()).ok());
+    all
 }
 
 fn is_same_dir(one: &Path, other: &Path) -> bool {
@@ -188,14 +219,21 @@ fn is_same_dir(one: &Path, other: &Path) -> bool {
     one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }
 
-/// Removes the notes of git processes that died without a commit: a hook behind ours refused it.
-pub fn drop_dead(siglum_dir: &Path) {
-    for path in notes(siglum_dir).iter().filter(|path| is_stale(path)) {
-        drop(fs::remove_file(path));
+/// Removes the notes of git processes that died without a commit: a hook behind ours refused it. An intent that could not
+/// be handed on stays, and one of another home does for [`KEPT`].
+pub fn drop_dead(siglum_dir: &Path, home: &Path) {
+    let waits = |path: &Path| {
+        has_intent(path) && (!is_old(path) || NotedCommit::read(path, home).is_some())
+    };
+    for path in notes(siglum_dir) {
+        if is_stale(&path) && !waits(&path) {
+            drop(fs::remove_file(path));
+        }
     }
 }
 
-fn notes(siglum_dir: &Path) -> Vec<PathBuf> {
+/// The notes below a repository's directory of Siglum, in no order.
+pub fn notes(siglum_dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(siglum_dir.join(COMMITS));
     let files = entries.into_iter().flatten().flatten();
     let files = files.filter(|entry| entry.file_type().is_ok_and(|t| t.is_file()));
@@ -213,6 +251,10 @@ fn has_landed(note: &Path) -> bool {
     regular_file::open(note, fs::OpenOptions::new().read(true))
         .and_then(ends_so)
         .unwrap_or(false)
+}
+
+fn has_intent(path: &Path) -> bool {
+    load(path).is_some_and(|note| note.has_intent())
 }
 
 fn load(path: &Path) -> Option<CommitNote> {
@@ -248,11 +290,15 @@ fn is_stale_by(path: &Path, alive: impl FnOnce(&ProcessIdentity) -> Option<bool>
     match git.and_then(|git| alive(&git)) {
         Some(true) => false,
         Some(false) if !has_landed(path) => true,
-        _ => fs::metadata(path).is_ok_and(|meta| {
-            let now = since_epoch().as_secs().cast_signed();
-            now - meta.ctime() > KEPT.as_secs().cast_signed()
-        }),
+        _ => is_old(path),
     }
+}
+
+fn is_old(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|meta| {
+        let now = since_epoch().as_secs().cast_signed();
+        now - meta.ctime() > KEPT.as_secs().cast_signed()
+    })
 }
 
 #[cfg(test)]

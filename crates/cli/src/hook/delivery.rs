@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use siglum_domain::intake::{Decline, Intake, Matter, Place, VERSION};
+use siglum_domain::process::ProcessIdentity;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, NativeId, Timestamp};
 use siglum_engine::record::deliver::{Delivered, deliver};
@@ -82,6 +83,12 @@ impl Delivery {
         };
         let unknown = read(ledger, |tx| tx.session_by_alias(agent, native));
         !waits && unknown.is_ok_and(|session| session.is_none())
+    }
+
+    /// Has the processes listed that sessions are bound to on this machine, so that the next hook need not ask the ledger.
+    pub fn list_bound(&mut self, process: &ProcessIdentity) {
+        // Without the list it asks.
+        let _ = self.ledger().and_then(|l| l.list_bound(process));
     }
 
     /// The worker has something to do when this hook is done.

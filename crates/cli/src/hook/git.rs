@@ -11,7 +11,7 @@ use super::delivery::Delivery;
 use super::rebase::AMEND;
 use super::{amend_mark, commit_message, landings, rebase, scene};
 use crate::config::Config;
-use crate::env;
+use crate::{env, platform};
 
 /// Runs one hook of git: its name, then its arguments as git gave them.
 pub fn run(args: &[String]) {
@@ -60,7 +60,7 @@ fn head(repo: &Repo) -> Option<Oid> {
 fn landed(delivery: &mut Delivery, repo: &Repo, by: LandedBy) {
     let Some(commit) = head(repo) else { return };
     let scene = scene::observe(repo, "landed", None);
-    let prepared = commit_message::finish(repo, &scene.chain);
+    let prepared = commit_message::finish(delivery, repo, &scene.chain);
     let moves = repo.moves();
     let own = prepared
         .as_ref()
@@ -129,6 +129,9 @@ fn rewritten(delivery: &mut Delivery, repo: &Repo, args: &[String]) {
             return rebase::note_replaced(repo, &pairs);
         }
         pairs = rebase::without_its_own(repo, pairs);
+    }
+    if command == AMEND {
+        landings::send_intent(delivery, repo, &platform::chain());
     }
     send_rewritten(delivery, repo, rebase::rewritten(repo, command, pairs));
 }

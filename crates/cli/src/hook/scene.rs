@@ -5,6 +5,8 @@ use siglum_domain::intake::{AgentVariable, Scene};
 use siglum_domain::process::{Ancestor, Chain};
 use siglum_domain::{AgentName, CheckpointId, NativeId};
 use siglum_gitstore::{HeadRead, Repo};
+use siglum_ledger::SqliteLedger;
+use siglum_ledger::sqlite::NearestBound;
 
 use crate::clock::Ids;
 use crate::home::Home;
@@ -50,6 +52,37 @@ pub fn observe(repo: &Repo, message: &str, named: Option<CheckpointId>) -> Scene
         message: message.to_owned(),
         named,
         draft: None,
+    }
+}
+
+/// What a commit is for its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Maker {
+    /// Sessions, or those between which nobody can tell: the message names the checkpoint.
+    Sessions,
+    /// Nobody whom the message would name.
+    NoSession,
+}
+
+/// What the ledger would say of a scene, where its list of bound processes tells: nothing where it must be asked.
+///
+/// A session that is bound to a process above git makes the commit its own or ambiguous, unless an agent is nearer that may
+/// be recorded by nobody. Where no session is bound there, and the scene shows no agent and no launch, no row of the table
+/// names a session but those of a call that may have typed at the terminal, which the message does not name.
+pub fn foreseen_maker(home: &Home, scene: &Scene) -> Option<Maker> {
+    let processes = scene.chain.identities();
+    match SqliteLedger::nearest_bound(&home.ledger(), processes)? {
+        NearestBound::At(depth) => {
+            let is_nearest = scene.agents.iter().all(|(at, _)| *at >= depth);
+            is_nearest.then_some(Maker::Sessions)
+        }
+        NearestBound::Nowhere => {
+            let shows_nobody = scene.agents.is_empty()
+                && scene.variables.is_empty()
+                && scene.claim.is_none()
+                && scene.launches.is_empty();
+            shows_nobody.then_some(Maker::NoSession)
+        }
     }
 }
 

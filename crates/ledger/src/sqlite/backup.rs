@@ -14,7 +14,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use super::open::integrity_check;
-use super::{SqliteLedger, migrate};
+use super::{SqliteLedger, bound, migrate};
 use crate::LedgerError;
 
 /// How often the file is tried to be had alone, and the pause between.
@@ -117,6 +117,8 @@ impl SqliteLedger {
         if version(old)? != before {
             return Ok(false);
         }
+        // What comes in may know of more processes than what was there.
+        bound::forget_rows(old, bound::TABLE)?;
         loop {
             match backup.step(-1)? {
                 StepResult::Done => return Ok(true),
@@ -156,6 +158,7 @@ fn unwritable(error: std::io::Error) -> LedgerError {
 #[cfg(test)]
 mod tests {
     use siglum_domain::intake::Decline;
+    use siglum_domain::process::ProcessIdentity;
     use siglum_domain::{LedgerId, Timestamp};
     use uuid::Uuid;
 
@@ -201,8 +204,16 @@ mod tests {
         assert!(ledger.copy_to(&at("copy.db")).is_err(), "it is there");
         decline(&mut driver, "after");
         assert_eq!(decline_details(&mut driver), ["before", "after"]);
+        let process = ProcessIdentity::from_key("host/boot/1/1/1").unwrap();
+        ledger.list_bound(&process).unwrap();
+        let nearest = || {
+            let processes = std::iter::once(&process);
+            SqliteLedger::nearest_bound(&at("ledger.db"), processes)
+        };
+        assert!(nearest().is_some());
         drop(open(&at("copy.db")));
         ledger.replace_by(&at("copy.db"), &at("kept.db")).unwrap();
+        assert_eq!(nearest(), None, "that was of the other one");
         assert_eq!(
             decline_details(&mut driver),
             ["before"],

@@ -3,6 +3,7 @@
 use rusqlite::params_from_iter;
 use siglum_domain::{LedgerId, RepositoryId, SessionId};
 
+use super::bound;
 use super::open::Tx;
 use crate::columns::{Col, Row, Value};
 use crate::database::Database;
@@ -61,6 +62,7 @@ impl Database for Tx<'_> {
     }
 
     fn delete(&mut self, table: &'static str, rows: Sql<'_>, values: &[Value<'_>]) -> Result<u64> {
+        bound::forget_rows(self.db, table)?;
         self.uncount_rows(table, rows.sqlite, values)?;
         let sql = format!("DELETE FROM {table} WHERE {}", rows.sqlite);
         self.run(&sql, values)

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use siglum_domain::LedgerId;
 
 use super::columns::Col;
-use super::{sums, usage};
+use super::{bound, sums, usage};
 use crate::LedgerError;
 use crate::schema::SchemaVersions;
 
@@ -110,6 +110,8 @@ pub(super) fn migrate(
     }
     sums::begin(&tx, from)?;
     if let (0, Some((id, key))) = (from, new) {
+        // What stands beside it is of one that was there before.
+        bound::forget_rows(&tx, bound::TABLE)?;
         let put = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
         tx.execute(put, ("ledger", Col(id)))?;
         tx.execute(put, ("key", &key[..]))?;

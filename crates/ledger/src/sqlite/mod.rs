@@ -5,6 +5,7 @@
 
 mod audit;
 mod backup;
+mod bound;
 mod columns;
 mod commits;
 #[cfg(any(test, feature = "testing"))]
@@ -24,6 +25,7 @@ mod sessions;
 mod sums;
 mod usage;
 
+pub use bound::NearestBound;
 #[cfg(any(test, feature = "testing"))]
 pub use cost::Cost;
 pub use migrate::SCHEMA;

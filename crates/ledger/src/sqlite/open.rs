@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior};
 use siglum_domain::LedgerId;
+use siglum_domain::process::ProcessIdentity;
 
 use super::{migrate, sums};
 use crate::{Durability, Ledger, LedgerError, SearchIndex, Transaction};
@@ -188,20 +189,23 @@ impl SqliteLedger {
         }
     }
 
+    /// Gives a process that was bound to a session, and is not listed yet as one that is.
     fn run(
         &mut self,
         behavior: TransactionBehavior,
         work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
-    ) -> Result<(), LedgerError> {
+    ) -> Result<Option<ProcessIdentity>, LedgerError> {
         let tx = self.db.transaction_with_behavior(behavior)?;
         migrate::still_admitted(&tx)?;
         let mut verbs = Tx {
             db: &tx,
             ledger: self.id,
+            bound: None,
         };
         work(&mut verbs)?;
+        let bound = verbs.bound;
         tx.commit()?;
-        Ok(())
+        Ok(bound)
     }
 }
 
@@ -300,7 +304,7 @@ impl Ledger for SqliteLedger {
         &mut self,
         work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
-        self.run(TransactionBehavior::Deferred, work)
+        self.run(TransactionBehavior::Deferred, work).map(drop)
     }
 
     fn write(
@@ -316,7 +320,10 @@ impl Ledger for SqliteLedger {
             self.db.pragma_update(None, "synchronous", level)?;
             self.synced = Some(durability);
         }
-        self.run(TransactionBehavior::Immediate, work)
+        if let Some(process) = self.run(TransactionBehavior::Immediate, work)? {
+            self.confirm_bound(&process);
+        }
+        Ok(())
     }
 
     fn maintain(&mut self) -> Result<(), LedgerError> {
@@ -355,6 +362,8 @@ pub(super) fn integrity_check(db: &Connection) -> Result<Vec<String>, LedgerErro
 pub(super) struct Tx<'a> {
     pub(super) db: &'a Connection,
     pub(super) ledger: LedgerId,
+    /// The last process that was bound, and is not listed yet as one that is.
+    pub(super) bound: Option<ProcessIdentity>,
 }
 
 impl Tx<'_> {

@@ -1,7 +1,9 @@
 //! What is done about sessions in SQLite's own way.
 
+use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{AgentName, NativeId, RepositoryId, SessionId, Timestamp};
 
+use super::bound;
 use super::columns::Col;
 use super::open::Tx;
 use crate::LedgerError;
@@ -23,6 +25,14 @@ impl OwnSessions for Tx<'_> {
     ) -> Result<()> {
         let key: [Value<'_>; 2] = [&agent.as_str(), &native.as_str()];
         self.sum("aliases", "agent = ?1 AND native = ?2", &key)
+    }
+
+    fn note_bound(&mut self, process: &ProcessIdentity) -> Result<()> {
+        if bound::is_listed(self.db, process) {
+            return Ok(());
+        }
+        self.bound = Some(process.clone());
+        bound::announce(self.db, process)
     }
 
     fn list_sessions(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>> {

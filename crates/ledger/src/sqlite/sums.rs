@@ -5,6 +5,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params, Row, params_from_iter};
 use siglum_domain::SessionId;
 
+use super::bound;
 use super::columns::{Col, count};
 use super::open::Tx;
 use crate::LedgerError;
@@ -159,6 +160,7 @@ impl Tx<'_> {
         also: &str,
         values: impl Params + Clone,
     ) -> Done {
+        bound::forget_rows(self.db, table)?;
         let rows = format!("\"{column}\" = ?1");
         let columns = summed(table).filter(|columns| columns.contains(&column));
         let mut set = format!("\"{column}\" = ?2{also}");

@@ -103,7 +103,11 @@ pub(super) fn sum_up_all(db: &Connection) -> Result<()> {
     let sessions: Vec<SessionId> = sessions.collect::<rusqlite::Result<_>>()?;
     // Whose ledger it is has nothing to do with it.
     let ledger = LedgerId::from_uuid(Uuid::nil());
-    let mut tx = Tx { db, ledger };
+    let mut tx = Tx {
+        db,
+        ledger,
+        bound: None,
+    };
     for session in sessions {
         match sum_up(&mut tx, session) {
             // A ledger can be opened whatever is damaged in it. The next fold replaces what was.

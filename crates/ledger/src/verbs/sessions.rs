@@ -35,6 +35,11 @@ pub(crate) trait OwnSessions: Database {
         added: u64,
     ) -> Result<()>;
 
+    /// A session is about to be bound to a process.
+    fn note_bound(&mut self, _: &ProcessIdentity) -> Result<()> {
+        Ok(())
+    }
+
     /// See [`Sessions::sessions`].
     fn list_sessions(&mut self, filter: &SessionFilter) -> Result<Vec<SessionListing>>;
 
@@ -404,6 +409,7 @@ impl<D: OwnSessions> Sessions for D {
         carried: Option<&[AgentVariable]>,
         at: Timestamp,
     ) -> Result<()> {
+        self.note_bound(process)?;
         let sql = sql!(
             "INSERT INTO processes ([tenant,] process, session, identity, first_at, bound_at, carried) \
              VALUES ([$1,] ?1, ?2, ?3, ?4, ?4, ?5) ON CONFLICT ([tenant,] process, session) DO UPDATE SET \

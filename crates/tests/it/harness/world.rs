@@ -169,6 +169,12 @@ impl World {
         db
     }
 
+    /// Has nobody know to which processes sessions are bound, as where no hook of an agent ran in them.
+    pub(crate) fn forget_processes(&self) {
+        self.store().execute("DELETE FROM processes", []).unwrap();
+        let _ = std::fs::remove_file(self.siglum_home().join("ledger.db-bound"));
+    }
+
     /// The one number that a query of the store gives.
     pub(crate) fn count(&self, sql: &str) -> i64 {
         self.store().query_row(sql, [], |row| row.get(0)).unwrap()

@@ -69,7 +69,7 @@ fn a_session_whose_process_was_never_recorded_is_no_ancestor() {
     let world = World::new();
     let repo = world.repo();
     let mut old = Agent::start(&repo, "old");
-    world.store().execute("DELETE FROM processes", []).unwrap();
+    world.forget_processes();
     let _bystander = bystander(&repo);
     old.bare_sh(BARE).ok();
     let why = repo.why("HEAD");
