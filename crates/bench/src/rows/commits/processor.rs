@@ -1,11 +1,13 @@
 //! The processor time of a commit, an amended commit and a rebase: without hooks, with hooks that do nothing, with ours.
 //!
 //! It is the time of git and of all that git starts and waits for. A commit takes less than the system's steps of
-//! 10 ms, so several count together.
+//! 10 ms, so several count together. What they leave for the agent's next hook to do has a line of its own.
+
+use std::cell::RefCell;
 
 use crate::Fallible;
 use crate::clock::{Chance, children_cpu_ms};
-use crate::contest::{Contest, Outcome};
+use crate::contest::{Contest, Outcome, Times};
 use crate::home::Home;
 use crate::payload::Agent;
 use crate::repo::Repo;
@@ -14,12 +16,14 @@ use crate::run::Run;
 
 use super::{all_named, git_of};
 
-/// How many commits count together.
-const BATCH: u32 = 20;
+/// How many commits count together: no more than may wait for the agent's next hook.
+const BATCH: u32 = 16;
 /// What ours may take of what hooks that do nothing take, for a commit.
 const COMMIT_MOST: f64 = 1.5;
 /// The same for a rebase.
 const REBASE_MOST: f64 = 1.15;
+
+const OURS: &str = "ours";
 
 /// A repository in which one and the same agent works.
 struct Place {
@@ -29,7 +33,7 @@ struct Place {
 
 struct Scene {
     home: Home,
-    agent: Agent,
+    agent: RefCell<Agent>,
     chance: Chance,
     /// Without hooks, with hooks that do nothing, with ours.
     places: [Place; 3],
@@ -49,12 +53,12 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
     let name = |name, repo| Place { name, repo };
     let scene = Scene {
         home,
-        agent,
+        agent: RefCell::new(agent),
         chance,
         places: [
             name("no hooks", bare),
             name("hooks that do nothing", nothing),
-            name("ours", ours),
+            name(OURS, ours),
         ],
     };
 
@@ -67,15 +71,30 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
         ),
     ];
     for (what, args) in commits {
-        let times = scene.contest(run.much(15, 4), |place| {
+        let later = RefCell::new(Vec::new());
+        let batch = |place: &Place| {
             let mut all = 0.0;
             for _ in 0..BATCH {
                 scene.change(place)?;
                 all += scene.git(place, args)?;
             }
+            if place.name == OURS {
+                let with_commits = scene.agents_hooks()?;
+                let without = scene.agents_hooks()?;
+                let each = (with_commits - without) / f64::from(BATCH);
+                later.borrow_mut().push(each);
+            }
             Ok(all / f64::from(BATCH))
-        })?;
+        };
+        let times = scene.contest(run.much(15, 4), batch)?;
         lines.extend(scene.lines(what, &times, COMMIT_MOST));
+        let later = Times::from(later.into_inner());
+        lines.push(Line::new(
+            format!("processor time in the agent's next hook for {what}"),
+            later.median(),
+            "ms",
+            later.n(),
+        ));
     }
 
     let many = run.much(200, 50);
@@ -83,8 +102,9 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
         for _ in 0..many {
             scene.change(place)?;
             scene.git(place, commits[0].1)?;
-            scene.home.maintain()?;
         }
+        scene.agents_hooks()?;
+        scene.home.maintain()?;
     }
     let base = format!("HEAD~{many}");
     let times = scene.contest(run.much(5, 2), |place| {
@@ -108,9 +128,19 @@ impl Scene {
         )?)
     }
 
+    /// The agent's hooks around another tool call; the processor time.
+    fn agents_hooks(&self) -> Fallible<f64> {
+        let mut agent = self.agent.borrow_mut();
+        let before = children_cpu_ms()?;
+        agent.shell_begins()?;
+        agent.shell_returns("")?;
+        Ok(children_cpu_ms()? - before)
+    }
+
     /// Git as the agent starts it; the processor time.
     fn git(&self, place: &Place, args: &[&str]) -> Fallible<f64> {
-        let mut command = git_of(&self.home, &place.repo, Some(&self.agent), args);
+        let agent = self.agent.borrow();
+        let mut command = git_of(&self.home, &place.repo, Some(&agent), args);
         let before = children_cpu_ms()?;
         if !command.status()?.success() {
             let dir = place.repo.dir.display();
