@@ -158,7 +158,10 @@ impl Drive {
     /// Asks until there is an answer: the same request twice is done once. One gateway that is gone is left for the
     /// next.
     fn ask(&mut self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
-        let body = body.to_string();
+        let body = match body {
+            Value::Null => String::new(),
+            body => body.to_string(),
+        };
         let mut last = String::new();
         for _ in 0..TRIES {
             match self.connection.ask(method, path, &self.token, &body) {
