@@ -5,13 +5,15 @@
                                      commit, rebase, cherry-pick, am, merge, submodule and worktree
 
 Environment: SIGLUM_BIN (the program). Exit code 1 if a test ends with Siglum's hooks as with neither
-of the others: tests that write hooks of their own find that place taken. No agent is there: every commit is a person's.
+of the others: tests that write hooks of their own find that place taken; or if Siglum recorded nothing, so that its
+hooks cannot have run. No agent is there: every commit is a person's.
 """
 import hashlib
 import os
 import re
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tarfile
@@ -47,16 +49,30 @@ def build(folder):
     return git
 
 
+def scratch_environment(folder, git):
+    """Where Siglum has its home while git is tested."""
+    scratch = folder / "scratch"
+    return {"HOME": str(scratch / "home"), "SIGLUM_HOME": str(scratch / "ledger"), "LANG": "C.UTF-8", "PATH": f"{git}:/usr/bin:/bin"}
+
+
 def our_template(folder, git):
     """What `siglum init` puts into a repository, to be put into every one."""
     scratch = folder / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)
     (scratch / "home").mkdir(parents=True)
-    env = {"HOME": str(scratch / "home"), "SIGLUM_HOME": str(scratch / "ledger"), "LANG": "C.UTF-8", "PATH": f"{git}:/usr/bin:/bin"}
-    repo = scratch / "repo"
+    env, repo = scratch_environment(folder, git), scratch / "repo"
     subprocess.run(["git", "init", "-q", f"--template={git}/templates/blt", repo], env=env, check=True)
     subprocess.run([os.environ["SIGLUM_BIN"], "init", "--yes"], cwd=repo, env=env, check=True, capture_output=True)
     return [repo / ".git/hooks", repo / ".git/siglum"]
+
+
+def recorded(folder, git):
+    """What Siglum's hooks told the ledger. Tests throw their repositories away, and with them what waits there: it is less
+    than the hooks saw."""
+    env = scratch_environment(folder, git)
+    subprocess.run([os.environ["SIGLUM_BIN"], "log"], cwd=folder / "scratch/repo", env=env, capture_output=True)
+    ledger = sqlite3.connect(f"file:{env['SIGLUM_HOME']}/ledger.db?mode=ro", uri=True)
+    return {table: ledger.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ["intents", "commits"]}
 
 
 def run(git, tests, root):
@@ -111,6 +127,7 @@ def main():
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir()
         results[arm] = run(git, tests, root)
+    seen = recorded(folder, git)
     shutil.rmtree(template)
     shutil.copytree(plain, template)
     (none, none_s), (nothing, nothing_s), (ours, ours_s) = results.values()
@@ -128,9 +145,10 @@ def main():
     passed = sum(word == "ok" for found in none.values() for word in found.values())
     print(f"{len(tests)} scripts, {cases} tests of git {VERSION}, {passed} pass with no hooks")
     print(f"{taken} end otherwise with any hooks in their place, {differing} with Siglum's alone")
+    print(f"Siglum's hooks told of {seen['intents']} commits under way and of {seen['commits']} that were made")
     times = f"{none_s:.0f} s with no hooks, {nothing_s:.0f} s with hooks that do nothing, {ours_s:.0f} s with Siglum's"
     print(f"processor time {times} ({ours_s / nothing_s:.2f} × hooks that do nothing)")
-    sys.exit(differing > 0 or cases == 0)
+    sys.exit(differing > 0 or cases == 0 or not any(seen.values()))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
     hook_managers.py FOLDER [MANAGER]...    FOLDER keeps what is installed; managers: husky9, husky8, lefthook,
                                             simple-git-hooks, pre-commit
 
-Environment: SIGLUM_BIN (the program). Exit code 1 if a hook of theirs does not run as it does alone, if a checkout is
-changed, or if `uninstall` leaves something.
+Environment: SIGLUM_BIN (the program). Exit code 1 if a hook of theirs does not run as it does alone, if ours did not see
+a commit beside theirs, if a checkout is changed, or if `uninstall` leaves something.
 """
 import json
 import os
@@ -57,12 +57,14 @@ class Place:
         done = subprocess.run([os.environ["SIGLUM_BIN"], *args], cwd=self.dir, env=self.env, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{self.manager}: siglum {' '.join(args)}: {done.stdout}{done.stderr}")
+        return done.stdout
 
     def work(self):
         """Commits, one of them refused, and what came of it."""
         refuse, ran = self.dir.parent / "refuse", self.dir.parent / "ran"
         ran.unlink(missing_ok=True)
         self.sh("git add -A && git commit -q --no-verify --allow-empty -m base", fails=True)
+        before = self.sh("git rev-parse HEAD").stdout.strip()
         ran.write_text("")
         ends = []
         for number in range(3):
@@ -75,7 +77,12 @@ class Place:
         status = self.sh("git status --porcelain").stdout
         (self.dir / "file").unlink()
         self.sh("git add -A && git commit -q --no-verify -m end")
+        self.made = self.sh(f"git rev-list {before}..HEAD").stdout.split()
         return {"ends": ends, "ran": ran.read_text().split(), "status": status}
+
+    def seen_by(self):
+        """What showed Siglum each commit of the last work."""
+        return [json.loads(self.siglum("why", commit, "--json"))["data"]["seen_by"] for commit in self.made]
 
     def files(self):
         """The checkout, git's hooks and git's settings."""
@@ -138,6 +145,13 @@ def same(what, alone, found):
         show(f"{what}: {part} as alone", alone[part] == found[part], found[part] if alone[part] == found[part] else f"{found[part]}, alone {alone[part]}")
 
 
+def seen(what, place, by_hooks=True):
+    seen_by = place.seen_by()
+    # Of an amend two hooks tell, and the ledger keeps who came first.
+    is_meant = [(how in ["hook", "rewrite"]) == by_hooks for how in seen_by]
+    show(f"{what}: Siglum's hooks saw {'each commit' if by_hooks else 'no commit'}", len(is_meant) == 3 and all(is_meant), seen_by)
+
+
 def gone(what, before, after):
     left = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     show(f"{what}: nothing is left", not left, ", ".join(left))
@@ -156,9 +170,11 @@ def compare(folder, manager, tools):
     before = place.files()
     place.siglum("init", "--yes")
     same("siglum init after it", alone, place.work())
+    seen("siglum init after it", place)
     place.siglum("uninstall", "--yes")
     gone("siglum init after it, then uninstall", before, place.files())
     same("after uninstall", alone, place.work())
+    seen("after uninstall", place, by_hooks=False)
 
     place = Place(folder / "then", manager, tools)
     untouched = place.files()
@@ -167,6 +183,7 @@ def compare(folder, manager, tools):
     same("siglum init before it", alone, place.work())
     place.siglum("init", "--yes")
     same("siglum init again", alone, place.work())
+    seen("siglum init again", place)
     place.siglum("uninstall", "--yes")
     left = [name for name, text in place.files().items() if b"siglum" in text and untouched.get(name) != text]
     show("siglum init before it, then uninstall: no block is left", not left, ", ".join(left))

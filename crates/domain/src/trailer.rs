@@ -62,7 +62,8 @@ pub fn add(message: &str, comment: &str, checkpoint: CheckpointId) -> String {
     if named(message).contains(&checkpoint) {
         return message.to_owned();
     }
-    let lines: Vec<&str> = message.lines().collect();
+    // A carriage return at the end of a line is the message's own: git keeps it where it tidies nothing.
+    let lines: Vec<&str> = message.split_terminator('\n').collect();
     let end = lines
         .iter()
         .position(|l| is_scissors(l, comment))
@@ -162,6 +163,16 @@ mod tests {
             "title\n\nbody\n\nSigned-off-by: A <a@b>\nprose\n",
             "title\n\nbody\n\nSigned-off-by: A <a@b>\nprose\n%\n",
         );
+    }
+
+    #[test]
+    fn what_is_there_stays_to_the_byte() {
+        check(
+            "\r\ntitle \r\n\r\nbody\t\r\n",
+            "\r\ntitle \r\n\r\nbody\t\r\n\n%\n",
+        );
+        check("title\r\n\r\na: b\r\n", "title\r\n\r\na: b\r\n%\n");
+        check("title\n\n \n", "title\n\n%\n\n \n");
     }
 
     #[test]

@@ -65,11 +65,11 @@ Commands
   compat record       record again what OpenClaw calls a context engine with
   compat git [TEST]...
                       build git (gcc, make, zlib), and run its own tests with no hooks and with Siglum's: what
-                      passes must be the same. By default those of commits, rebases, merges, patches,
-                      submodules and worktrees; TEST as t3400 or t34*
+                      passes must be the same, and Siglum must have recorded something. By default those of
+                      commits, rebases, merges, patches, submodules and worktrees; TEST as t3400 or t34*
   compat managers [MANAGER]...
                       install husky, lefthook, simple-git-hooks (npm) and pre-commit (pip), and show that
-                      their hooks run beside Siglum's as they do alone
+                      their hooks run beside Siglum's as they do alone, and that Siglum's see each commit
   compat programs [--at-once]
                       build three older programs from the history, and show each beside this one on one
                       ledger, as after an upgrade; with --at-once while workers of both are alive, where

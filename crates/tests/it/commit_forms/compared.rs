@@ -1,7 +1,9 @@
 //! Each form of `git commit` in two repositories, one with Siglum and an agent, one without: the same is
-//! refused, and what is taken has the same message, but for one trailer where git finds it.
+//! refused, and what comes of it is the same to the byte, but for one trailer where git finds it, and for the
+//! names of commits that follow from it.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use super::{FORMS, Form};
 use crate::harness::{Agent, Ran, Repo, World};
@@ -132,6 +134,18 @@ const GIVEN: &[Form] = &[
     (
         "trailers and prose",
         "git commit -q -m title -m 'Signed-off-by: Ada <a@b>\nand so on'",
+    ),
+    (
+        "carriage returns, verbatim",
+        "printf 'title \\r\\n\\r\\nbody\\r\\n\\n\\n' | git commit -q --cleanup=verbatim -F -",
+    ),
+    (
+        "carriage returns, trailers, verbatim",
+        "printf 'title\\r\\n\\r\\nReviewed-by: Bo <b@c>\\r\\n' | git commit -q --cleanup=verbatim -F -",
+    ),
+    (
+        "no last line break, verbatim",
+        "printf 'title' | git commit -q --cleanup=verbatim -F -",
     ),
     ("empty file", "git commit -q -F /dev/null"),
     (
@@ -295,10 +309,27 @@ const HISTORY: &[Form] = &[
     ("nothing to commit", "git commit -m nothing"),
 ];
 
+/// One moment for all, so that the same commits have the same names.
+const MOMENT: &str = "1700000000 +0000";
+
+/// How the line begins that Siglum adds.
+const KEY: &str = "Siglum-Checkpoint: ";
+
+fn world() -> World {
+    let mut world = World::new();
+    for name in ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"] {
+        world.variables.push((name, PathBuf::from(MOMENT)));
+    }
+    world
+}
+
 struct Pair<'w> {
     plain: Repo<'w>,
     ours: Repo<'w>,
     agent: Agent,
+    /// How many forms were compared, and how many of them made a commit with a trailer.
+    compared: usize,
+    linked: usize,
 }
 
 impl<'w> Pair<'w> {
@@ -313,7 +344,7 @@ impl<'w> Pair<'w> {
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         }
         let ours = world.repo();
-        let plain = ours.beside("../plain");
+        let plain = world.at(&world.root.join("plain"));
         std::fs::create_dir(&plain.dir).unwrap();
         plain
             .sh("git init -q -b main . && git commit -q --allow-empty -m base")
@@ -327,14 +358,21 @@ impl<'w> Pair<'w> {
                 ("clash", "echo clash >file"),
             ] {
                 let make = format!(
-                    "export GIT_AUTHOR_DATE='1700000000 +0000'; git checkout -q -b {branch} start && {change} && git add -A && git commit -q -m {branch} -m body"
+                    "git checkout -q -b {branch} start && {change} && git add -A && git commit -q -m {branch} -m body"
                 );
                 repo.sh(&make).ok();
             }
             repo.sh("git checkout -q main && echo main >file && git commit -q -a -m main && git tag clean").ok();
         }
-        let agent = Agent::start(&ours, "compared");
-        Self { plain, ours, agent }
+        // A played agent has git call its session the author.
+        let agent = Agent::start(&ours, "Ada");
+        Self {
+            plain,
+            ours,
+            agent,
+            compared: 0,
+            linked: 0,
+        }
     }
 
     /// Makes the same commit in both and compares what came of it.
@@ -351,80 +389,150 @@ impl<'w> Pair<'w> {
         for repo in [&self.plain, &self.ours] {
             repo.sh(start).ok();
         }
-        let before = self.ours.id("HEAD");
+        let before = moves(&self.ours).lines().count();
         let theirs = self.plain.sh(command);
         let ours = self.agent.sh(command);
-        assert_eq!(
-            theirs.code == Some(0),
-            ours.code == Some(0),
-            "{form}\n{theirs:?}\n{ours:?}"
-        );
-        let output = |repo: &Repo<'_>, ran: &Ran| {
-            let text = format!("{}--\n{}", ran.stdout, ran.stderr);
-            // The agent commits under its own name, and a moment later.
-            let is_same =
-                |line: &&str| !line.starts_with(" Author: ") && !line.starts_with(" Date: ");
-            let text: Vec<&str> = text.lines().filter(is_same).collect();
-            let text = text.join("\n").replace(repo.dir.to_str().unwrap(), "HERE");
-            without_ids(&text)
-        };
-        assert_eq!(
-            output(&self.ours, &ours),
-            output(&self.plain, &theirs),
-            "{form}"
-        );
-        // The order of commits of one second is that of their names.
-        let trees = |repo: &Repo<'_>| {
-            let all = repo.git(&["log", "--format=%T", "HEAD"]);
-            let mut all: Vec<_> = all.lines().map(str::to_owned).collect();
-            all.sort();
-            all
-        };
-        assert_eq!(trees(&self.ours), trees(&self.plain), "{form}");
-        let message = self.ours.message("HEAD");
-        let marks = message.matches("Siglum-Checkpoint: ").count();
-        assert!(marks <= 1, "{form}: {message}");
-        if self.ours.id("HEAD") == before {
-            assert_eq!(marks, 0, "{form}");
-            return;
+        let mut theirs = Outcome::read(&self.plain, theirs, before);
+        let mut ours = Outcome::read(&self.ours, ours, before);
+        let mut marked = 0;
+        for (ours, theirs) in ours.commits.iter_mut().zip(&mut theirs.commits) {
+            let marks = marks(ours);
+            assert!(marks <= 1, "{form}: {ours}");
+            if marks == 1 {
+                marked += 1;
+                *ours = without_trailer(ours);
+                // A trailer ends the line above it.
+                if !theirs.ends_with('\n') {
+                    theirs.push('\n');
+                }
+            }
         }
-        assert_eq!(self.ours.trailers("HEAD").len(), marks, "{form}: {message}");
-        let parsed = |repo: &Repo<'_>| {
-            let all = repo.git(&["log", "-1", "--format=%(trailers:unfold)"]);
-            without_ids(&without_trailer(&all))
-        };
-        assert_eq!(parsed(&self.ours), parsed(&self.plain), "{form}: {message}");
-        let plain = self.plain.message("HEAD");
-        let text = |message: &str| without_ids(&without_trailer(message));
-        assert_eq!(text(&message), text(&plain), "{form}");
+        assert_eq!(marks(&ours.state), marked, "{form}: {ours:#?}");
+        let is_theirs = |line: &&str| !line.starts_with(KEY);
+        let state = ours.state.split_inclusive('\n').filter(is_theirs);
+        ours.state = state.collect();
+        assert_eq!(ours, theirs, "{form}");
+        self.compared += 1;
+        self.linked += usize::from(marked > 0);
+    }
+
+    /// That the same came of all shows something only where Siglum was at work.
+    fn end(&self) {
+        let Self {
+            compared, linked, ..
+        } = self;
+        eprintln!("{compared} commits are compared, {linked} of them with a trailer");
+        assert!(linked * 3 > *compared, "{linked} of {compared}");
     }
 }
 
-/// The text without what names commits and objects.
-fn without_ids(text: &str) -> String {
-    let is_id = |word: &str| word.len() >= 7 && word.bytes().all(|b| b.is_ascii_hexdigit());
+/// What came of a form in one repository. Commits go by their place among all that there are, and bytes of what git
+/// stores are characters, so that none is lost.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+    /// All commits, those among them that HEAD has left again, as git stores them.
+    commits: Vec<String>,
+    /// Where HEAD went, with the words of git's log.
+    moves: String,
+    /// Index and checkout, and for each commit the references to it and what git reads as trailers.
+    state: String,
+}
+
+impl Outcome {
+    fn read(repo: &Repo<'_>, ran: Ran, before: usize) -> Self {
+        let log = moves(repo);
+        let moves: Vec<&str> = log.split_inclusive('\n').skip(before).collect();
+        let left: Vec<&str> = moves.iter().filter_map(|m| m.split(' ').nth(1)).collect();
+        let list = format!(
+            "git rev-list --topo-order --reverse --all {} >.git/listed && \
+             git cat-file --batch='%(objectname) %(objectsize)' <.git/listed",
+            left.join(" ")
+        );
+        let (ids, commits): (Vec<String>, Vec<String>) =
+            parse_batch(&output(repo, &list)).into_iter().unzip();
+        let state = "git status --porcelain=v2 --branch && \
+                     git log --no-walk=unsorted --format='%D%n%(trailers:unfold)' --stdin <.git/listed";
+        let in_place = |text: String| with_places(&text, &ids);
+        let here = |text: String| in_place(text.replace(repo.dir.to_str().unwrap(), "HERE"));
+        Self {
+            code: ran.code,
+            stdout: here(ran.stdout),
+            stderr: here(ran.stderr),
+            moves: in_place(moves.concat()),
+            state: in_place(characters(&output(repo, state))),
+            commits: commits.into_iter().map(in_place).collect(),
+        }
+    }
+}
+
+/// What a script prints, which must succeed.
+fn output(repo: &Repo<'_>, script: &str) -> Vec<u8> {
+    let mut shell = repo.world.command("/bin/sh");
+    let shell = shell.args(["-c", script]).current_dir(&repo.dir);
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{script}: {output:?}");
+    output.stdout
+}
+
+/// Each byte as a character.
+fn characters(bytes: &[u8]) -> String {
+    bytes.iter().copied().map(char::from).collect()
+}
+
+/// The log of HEAD.
+fn moves(repo: &Repo<'_>) -> String {
+    characters(&std::fs::read(repo.dir.join(".git/logs/HEAD")).unwrap())
+}
+
+/// The objects that `git cat-file --batch` prints: id and content.
+fn parse_batch(mut rest: &[u8]) -> Vec<(String, String)> {
+    let mut objects = Vec::new();
+    while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        let head = characters(&rest[..end]);
+        let (id, size) = head.split_once(' ').unwrap();
+        let (content, more) = rest[end + 1..].split_at(size.parse().unwrap());
+        objects.push((id.to_owned(), characters(content)));
+        rest = &more[1..];
+    }
+    objects
+}
+
+/// The text with places of commits for their ids, whole and short ones.
+fn with_places(text: &str, ids: &[String]) -> String {
     let words = text.split_inclusive(|c: char| !c.is_ascii_alphanumeric());
-    let word = |word: &str| match is_id(word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()))
-    {
-        true => "ID ".to_owned(),
-        false => word.to_owned(),
+    let word = |word: &str| {
+        let id = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        let is_meant = |whole: &String| id.len() >= 7 && whole.starts_with(id);
+        match ids.iter().position(is_meant) {
+            Some(place) => word.replacen(id, &format!("commit {place}"), 1),
+            None => word.to_owned(),
+        }
     };
     words.map(word).collect()
 }
 
-fn without_trailer(message: &str) -> String {
-    let lines: Vec<&str> = message
-        .lines()
-        .filter(|line| !line.starts_with("Siglum-Checkpoint: "))
-        .collect();
-    // The agent commits under its own name.
-    let text = lines.join("\n").replace("compared <ada@", "Ada <ada@");
-    text.trim().to_owned()
+/// How many lines of Siglum's there are.
+fn marks(text: &str) -> usize {
+    text.lines().filter(|line| line.starts_with(KEY)).count()
+}
+
+/// A commit without Siglum's trailer, and without the line above that parts it from the rest.
+fn without_trailer(commit: &str) -> String {
+    let mut lines: Vec<&str> = commit.split('\n').collect();
+    let at = lines.iter().position(|line| line.starts_with(KEY)).unwrap();
+    lines.remove(at);
+    if lines[at - 1].is_empty() && lines[at].is_empty() {
+        lines.remove(at);
+    }
+    lines.join("\n")
 }
 
 #[test]
 fn forms_without_an_editor_end_as_without_siglum() {
-    let world = World::new();
+    let world = world();
     let mut pair = Pair::new(&world);
     for (form, command) in GIVEN.iter().chain(FORMS) {
         pair.compare(form, command);
@@ -433,12 +541,13 @@ fn forms_without_an_editor_end_as_without_siglum() {
             &format!("export GIT_EDITOR=:; {command}"),
         );
     }
+    pair.end();
     assert_eq!(world.declines(), [""; 0]);
 }
 
 #[test]
 fn forms_with_an_editor_end_as_without_siglum() {
-    let world = World::new();
+    let world = world();
     let mut pair = Pair::new(&world);
     for (form, command) in EDITED {
         for (editor, _) in EDITORS {
@@ -453,18 +562,20 @@ fn forms_with_an_editor_end_as_without_siglum() {
             &format!("export GIT_EDITOR=:; {command}"),
         );
     }
+    pair.end();
     assert_eq!(world.declines(), [""; 0]);
 }
 
 #[test]
 fn history_is_made_as_without_siglum() {
-    let world = World::new();
+    let world = world();
     let mut pair = Pair::new(&world);
     let clean = "for what in merge cherry-pick revert rebase am; do git $what --quit 2>/dev/null; done; \
                  git checkout -q -f main && git reset -q --hard clean && git clean -q -f";
     for (form, command) in HISTORY {
         pair.compare_after(clean, form, command);
     }
+    pair.end();
     let all = [FORMS, GIVEN, EDITED, HISTORY].map(<[Form]>::len);
     eprintln!("{} forms are compared", all.iter().sum::<usize>());
     assert!(all.iter().sum::<usize>() >= 80);

@@ -59,6 +59,34 @@ fn hooks_that_come_later_are_named_by_doctor_and_called_after_its_fix() {
     assert!(ran.exists(), "their reference-transaction runs");
 }
 
+/// Hooks that a project has in its checkout, of which `.git/hooks` has links: nothing of Siglum's can get into a commit.
+#[test]
+fn hooks_that_are_committed_behind_a_link_are_not_changed() {
+    for link in [
+        "mv .git/hooks tools && ln -s ../tools .git/hooks",
+        "mkdir tools && mv .git/hooks/commit-msg tools && ln -s ../../tools/commit-msg .git/hooks/",
+    ] {
+        let world = World::new();
+        let hook = noting(&["commit-msg"], ".git/hooks", "#!/bin/sh");
+        let track = "echo ran >.gitignore && git add tools .gitignore && \
+                     git -c core.hooksPath=/dev/null commit -q -m hooks";
+        let repo = with_hooks(&world, &format!("{hook}\n{link} && {track}"));
+        let changes = || repo.git(&["status", "--porcelain"]);
+        assert_eq!(
+            repo.git(&["ls-files", "tools/commit-msg"]),
+            "tools/commit-msg"
+        );
+        assert_eq!(changes(), "", "after init: {link}");
+        links(&repo);
+        let ran = fs::read_to_string(repo.dir.join("ran")).unwrap();
+        assert_eq!(ran, "commit-msg 1\n", "{link}");
+        repo.git(&["add", "-A"]);
+        assert_eq!(changes(), "", "after a commit: {link}");
+        repo.siglum(&["uninstall", "--yes"]).ok();
+        assert_eq!(changes(), "", "after uninstall: {link}");
+    }
+}
+
 /// The files below a directory that belong to root.
 fn owned_by_root(dir: &std::path::Path) -> Vec<String> {
     let mut found = Vec::new();
