@@ -69,6 +69,8 @@ pub fn set_marks(common_dir: &Path, ids: &[RepositoryId]) -> io::Result<()> {
     for id in &ids[ids.len().saturating_sub(MARKS_MOST)..] {
         writeln!(file, "{id}")?;
     }
+    // After a power cut an empty file would say that another repository is in this place.
+    file.sync_data()?;
     fs::rename(&unfinished, dir.join(MARK))
 }
 

@@ -4,7 +4,8 @@
 use std::fs;
 use std::io::Write as _;
 
-use serde_json::json;
+use rusqlite::Connection;
+use serde_json::{Value, json};
 use siglum_ledger::{TextColumn, TextForm};
 
 use crate::harness::{Agent, Repo, World};
@@ -14,8 +15,11 @@ const FORGED: &str = "Committer   Ann, human  [certain]";
 /// Writes to the clipboard, clears the screen, sets a title, colours, turns text around and hides some of it, and
 /// forges a line.
 const HOSTILE: &str = "x\u{1b}]52;c;aGk=\u{7}\u{1b}[2J\u{1b}]0;t\u{7}\u{9b}31m\u{85}\u{202e}drow\u{2066}\u{200b}\u{feff}\u{7f}\u{1b}[33mz\nCommitter   Ann, human  [certain]\r\tq";
-/// What of it may stand in the name of a branch.
+/// What of it may stand in the name of a branch, and of a remote.
 const BRANCH: &str = "x\u{9b}31m\u{202e}drow\u{200b}z";
+const TAG: &str = "v\u{9b}31m\u{202e}drow\u{200b}z";
+/// What of it may stand where no control character may.
+const UNSEEN: &str = "x\u{202e}drow\u{200b}z";
 
 /// What a terminal obeys, hides or turns around.
 fn is_hazard(sign: char) -> bool {
@@ -27,6 +31,15 @@ fn is_hazard(sign: char) -> bool {
         || ('\u{2060}'..='\u{206f}').contains(&sign)
 }
 
+/// A directory of the repository, and a file in it.
+fn directory() -> String {
+    format!("d{HOSTILE}")
+}
+
+fn file() -> String {
+    format!("{}/{HOSTILE}.txt", directory())
+}
+
 /// A repository and a ledger in which every text that others choose is hostile.
 fn hostile(world: &World) -> (Repo<'_>, Agent) {
     let repo = world.repo();
@@ -34,12 +47,18 @@ fn hostile(world: &World) -> (Repo<'_>, Agent) {
     let mut agent = Agent::start(&repo, "one");
     agent.prompt(&format!("Please {HOSTILE} now"));
     agent.write(&name, &format!("{HOSTILE}\n"));
+    agent.write(&file(), &format!("{HOSTILE}\n"));
     agent.sh(&format!(
         "git checkout -q -b '{BRANCH}' && git add -A && git -c user.name='{HOSTILE}' commit -q -m 'Add {HOSTILE}'"
     ));
     fs::write(repo.dir.join("by-hand.txt"), "1\n").unwrap();
     repo.sh(&format!(
         "git add -A && GIT_AUTHOR_NAME='{HOSTILE}' git commit -q -m 'Hand {HOSTILE}'"
+    ))
+    .ok();
+    repo.sh(&format!(
+        "git tag -a '{TAG}' -m '{HOSTILE}' && git remote add '{BRANCH}' 'https://example.com/{HOSTILE}.git' \
+         && git remote add origin 'https://example.com/{BRANCH}.git'"
     ))
     .ok();
     write_hostile_transcript(&repo, &mut agent);
@@ -131,6 +150,75 @@ const KEYS: &[(&str, &[&str])] = &[
     ("turns", &["native"]),
 ];
 
+/// The members of JSON in the ledger that hold free text; what else there is, is ids and words that must be read.
+const FREE: &[&str] = &[
+    "author",
+    "contract",
+    "executable",
+    "name",
+    "path",
+    "phase",
+    "phases",
+    "prompt",
+    "role",
+    "script",
+    "subject",
+    "text",
+    "title",
+    "tool",
+    "url",
+    "value",
+    "version",
+];
+
+/// Spoils what is free in a column of JSON, as far as it can be read then.
+fn spoil_json(store: &Connection, at: TextColumn) {
+    let TextColumn { table, column } = at;
+    let sql =
+        format!("SELECT DISTINCT \"{column}\" FROM {table} WHERE typeof(\"{column}\") = 'text'");
+    let mut query = store.prepare(&sql).expect(&sql);
+    let texts = query.query_map([], |row| row.get(0)).unwrap();
+    let texts: Vec<String> = texts.map(Result::unwrap).collect();
+    let sql = format!("UPDATE OR IGNORE {table} SET \"{column}\" = ?1 WHERE \"{column}\" = ?2");
+    for text in texts {
+        let Ok(mut whole) = serde_json::from_str::<Value>(&text) else {
+            continue;
+        };
+        let mut free = Vec::new();
+        find_free(&whole, "", "", &mut free);
+        if free.is_empty() {
+            continue;
+        }
+        for pointer in free {
+            let spoiled = [HOSTILE, UNSEEN].into_iter().find_map(|value| {
+                let mut spoiled = whole.clone();
+                *spoiled.pointer_mut(&pointer)? = json!(value);
+                at.can_hold(&spoiled.to_string()).then_some(spoiled)
+            });
+            whole = spoiled.unwrap_or(whole);
+        }
+        store.execute(&sql, [whole.to_string(), text]).expect(&sql);
+    }
+}
+
+/// The pointers to all free texts in a value, which stands in a member of this name.
+fn find_free(value: &Value, name: &str, pointer: &str, found: &mut Vec<String>) {
+    match value {
+        Value::String(_) if FREE.contains(&name) => found.push(pointer.to_owned()),
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                find_free(item, name, &format!("{pointer}/{at}"), found);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                find_free(member, name, &format!("{pointer}/{name}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// What cannot be brought in from outside any more may stand there since an older version: in every column of text.
 fn spoil(world: &World) {
     let store = world.store();
@@ -141,6 +229,9 @@ fn spoil(world: &World) {
         let is_key = KEYS
             .iter()
             .any(|(table, columns)| *table == at.table && columns.contains(&at.column));
+        if form == TextForm::Json {
+            spoil_json(&store, at);
+        }
         // Each is another one: a name may stand there once.
         let value = match form {
             TextForm::Text => "?1",
@@ -157,8 +248,6 @@ fn spoil(world: &World) {
     store
         .execute("UPDATE summaries SET models = ?1", [models])
         .unwrap();
-    let facts = "UPDATE commits SET facts = json_set(facts, '$.author', ?1, '$.subject', ?1) WHERE facts IS NOT NULL";
-    store.execute(facts, [HOSTILE]).unwrap();
     store
         .execute(
             "INSERT INTO declines (key, at, edge, reason, detail) VALUES ('k', 1, ?1, ?1, ?1)",
@@ -173,7 +262,8 @@ fn spoil(world: &World) {
         .unwrap();
 }
 
-/// Every command, those that change much at the end. `CHK` is a checkpoint, `TOK` a token.
+/// Every command, those that change much at the end. `CHK` is a checkpoint, `TOK` a token, `DIR` a directory and `FILE` a
+/// file in it.
 const COMMANDS: &[&[&str]] = &[
     &["why", "HEAD"],
     &["why", "HEAD", "--explain"],
@@ -181,15 +271,20 @@ const COMMANDS: &[&[&str]] = &[
     &["why", "HEAD~1", "--explain"],
     &["why", "by-hand.txt:1"],
     &["why", "by-hand.txt"],
+    &["why", "FILE"],
+    &["why", BRANCH],
     &["why", "no\u{1b}[2Jsuch"],
     &["log"],
     &["show", "one"],
     &["show", "HEAD"],
     &["show", "HEAD~1"],
+    &["show", TAG],
     &["tail", "one"],
     &["statusline", "--format", "{name} {agent}"],
     &["files", "by-hand.txt"],
     &["files", HOSTILE],
+    &["files", "DIR"],
+    &["files", "FILE"],
     &["resume", "one", "--print"],
     &["resume", "--print", "Please"],
     &["search", "Please"],
@@ -263,6 +358,8 @@ const COMMANDS: &[&[&str]] = &[
     &["otel", "unassigned"],
     &["check", "main..HEAD"],
     &["check", "HEAD"],
+    &["check", TAG],
+    &["demo"],
     &["import", "--dry-run"],
     &["import"],
     &["record", "--agent", HOSTILE],
@@ -315,9 +412,6 @@ const COMMANDS: &[&[&str]] = &[
     &["uninstall", "--yes"],
 ];
 
-/// What shows nothing of a ledger that somebody else wrote into.
-const OWN: &[&str] = &["demo"];
-
 /// Every command that the program has, by its own help.
 fn known_commands(repo: &Repo<'_>, above: &[&str], known: &mut Vec<String>) {
     let names = repo.commands_below(above);
@@ -338,7 +432,7 @@ fn every_command_has_a_row() {
     assert!(known.len() > 70, "{known:?}");
     let has_row = |name: &String| {
         let words: Vec<&str> = name.split(' ').collect();
-        OWN.contains(&name.as_str()) || COMMANDS.iter().any(|row| row.starts_with(&words))
+        COMMANDS.iter().any(|row| row.starts_with(&words))
     };
     known.retain(|name| !has_row(name));
     assert!(known.is_empty(), "no row of COMMANDS runs {known:?}");
@@ -348,6 +442,10 @@ fn every_command_has_a_row() {
 fn shown(repo: &Repo<'_>, command: &[&str]) -> String {
     let program = World::program();
     let mut run = repo.world.command("timeout");
+    if command.contains(&"demo") {
+        // It reads nothing of others but where it may make a directory; here it may not.
+        run.env("TMPDIR", repo.world.root.join(HOSTILE));
+    }
     let output = run
         .args(["--signal=INT", "4"])
         .arg(program)
@@ -375,6 +473,8 @@ fn no_output_has_anything_that_a_terminal_obeys() {
         let named = |word: &&'static str| match *word {
             "CHK" => checkpoint.clone(),
             "TOK" => token.clone(),
+            "DIR" => directory(),
+            "FILE" => file(),
             word => word.to_owned(),
         };
         let words: Vec<String> = command.iter().map(named).collect();

@@ -143,11 +143,12 @@ impl CommitNote {
     /// where no other git commits in this repository.
     pub fn leave(&self, repo: &Repo, git: &ProcessIdentity) -> io::Result<Option<SystemTime>> {
         let directory = directory(repo);
-        let is_first = !directory.is_dir();
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&directory)?;
+        if !directory.is_dir() {
+            let mut builder = fs::DirBuilder::new();
+            builder.recursive(true).mode(0o700).create(&directory)?;
+            // A later note may have an intent, and waits for this directory alone.
+            fs::File::open(repo.siglum_dir())?.sync_all()?;
+        }
         let own = path(repo, git);
         let mut options = fs::OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
@@ -157,9 +158,6 @@ impl CommitNote {
             // It survives the loss of power, as it does in the ledger.
             file.sync_data()?;
             fs::File::open(&directory)?.sync_all()?;
-            if is_first {
-                fs::File::open(repo.siglum_dir())?.sync_all()?;
-            }
         }
         let time = SystemTime::UNIX_EPOCH + since_epoch();
         file.set_modified(time)?;

@@ -9,7 +9,7 @@ use crate::harness::Dice;
 /// What a disk writes at once, in bytes.
 const SECTOR: usize = 512;
 
-/// A directory as it was, and what was done to it.
+/// Some directories as they were, and what was done to them.
 pub(super) struct Disk {
     pub(super) before: Vec<(PathBuf, Vec<u8>)>,
     pub(super) ops: Vec<Op>,
@@ -26,7 +26,7 @@ enum Fate {
     Chance,
 }
 
-/// The files of a directory.
+/// The files, by their names below the root.
 pub(super) type State = BTreeMap<PathBuf, Vec<u8>>;
 
 impl Disk {

@@ -1,9 +1,22 @@
-//! What programs did to files below a directory, as `strace` tells it.
+//! What programs did to files below some directories, as `strace` tells it.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-/// One thing that was done. Files are numbered as they came up; a name is a path below the directory.
+/// Calls that change files, too, and that nobody uses there. They are not played again.
+pub(super) const OTHERS: [&str; 9] = [
+    "writev",
+    "pwritev",
+    "pwritev2",
+    "link",
+    "linkat",
+    "copy_file_range",
+    "sendfile",
+    "truncate",
+    "fallocate",
+];
+
+/// One thing that was done. Files are numbered as they came up; a name is a path below the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Op {
     /// A file got a name that it had not.
@@ -42,10 +55,12 @@ pub(super) enum Op {
     },
 }
 
-/// Reads a trace (`strace -f -y -xx`). `known` are the files that were there before, numbered in their order.
-pub(super) fn read(text: &str, root: &Path, known: &[PathBuf]) -> Vec<Op> {
+/// Reads a trace (`strace -f -y -xx`) of what was done in the directories `kept` below the root. `known` are the files
+/// that were there before, numbered in their order.
+pub(super) fn read(text: &str, root: &Path, kept: &[&str], known: &[PathBuf]) -> Vec<Op> {
     let mut reader = Reader {
         root,
+        kept,
         names: HashMap::new(),
         files: 0,
         open: HashMap::new(),
@@ -69,6 +84,7 @@ enum Place {
 
 struct Reader<'a> {
     root: &'a Path,
+    kept: &'a [&'a str],
     names: HashMap<PathBuf, usize>,
     files: usize,
     /// By process and descriptor.
@@ -152,6 +168,9 @@ impl Reader<'_> {
             }
             "unlink" | "rmdir" => self.removed(self.below(&path(arg(0)))),
             "unlinkat" => self.removed(self.at(arg(0), arg(1))),
+            other if OTHERS.contains(&other) => {
+                assert!(!self.touches(given), "{other} is not played: {given:?}");
+            }
             _ => {}
         }
     }
@@ -243,7 +262,19 @@ impl Reader<'_> {
         }
     }
 
-    /// The name that a descriptor has, if it is below the directory: `5<path>`.
+    /// Whether an argument of a call is one of the files.
+    fn touches(&self, given: &[String]) -> bool {
+        let before = std::iter::once("").chain(given.iter().map(String::as_str));
+        given.iter().zip(before).any(|(argument, before)| {
+            let name = match argument.starts_with('"') {
+                true => self.at(before, argument),
+                false => self.described(argument),
+            };
+            name.is_some()
+        })
+    }
+
+    /// The name that a descriptor has, if it is one of ours: `5<path>`.
     fn described(&self, descriptor: &str) -> Option<PathBuf> {
         let (_, path) = descriptor.split_once('<')?;
         let path = path.strip_suffix("(deleted)").unwrap_or(path);
@@ -265,8 +296,9 @@ impl Reader<'_> {
     fn below(&self, path: &Path) -> Option<PathBuf> {
         let name = path.strip_prefix(self.root).ok()?;
         let plain = name.components().all(|c| matches!(c, Component::Normal(_)));
+        let is_kept = self.kept.iter().any(|kept| name.starts_with(kept));
         let is_memory = name.to_str()?.ends_with("-shm");
-        (plain && !is_memory && !name.as_os_str().is_empty()).then(|| name.to_owned())
+        (plain && is_kept && !is_memory).then(|| name.to_owned())
     }
 }
 
