@@ -71,7 +71,7 @@ def check(values, more):
     assert mounted == {volume["name"] for volume in pod["volumes"]}, mounted
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     variables = {each["name"]: each["value"] for each in container["env"]}
-    assert "SIGLUM_STORE" not in variables, "a password stands in no variable"
+    assert "SIGLUM_STORE" not in variables, "a password is not exposed in a variable"
     is_tls = "--tls-key" in container["args"]
     assert is_tls != ("--plain" in container["args"])
     scheme = "HTTPS" if is_tls else "HTTP"

@@ -41,7 +41,7 @@ pub fn token(gateway: &Address) -> Result<Token, CommandError> {
         return Token::new(&text).map_err(|e| CommandError::failed(format!("{TOKEN}: {e}")));
     }
     let (Some(url), Some(bearer)) = (env::text(REQUEST_URL), env::text(REQUEST_TOKEN)) else {
-        return Err(CommandError::failed("this job has no id token"));
+        return Err(CommandError::failed("this job has no ID token"));
     };
     let audience = env::text(AUDIENCE).unwrap_or_else(|| gateway.to_string());
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ pub fn token(gateway: &Address) -> Result<Token, CommandError> {
     let bearer =
         Token::new(&bearer).map_err(|e| CommandError::failed(format!("{REQUEST_TOKEN}: {e}")))?;
     let token = request_job_token(&url, &bearer, &audience, PATIENCE)
-        .map_err(|e| CommandError::failed(format!("cannot get the id token of this job: {e}")))?;
+        .map_err(|e| CommandError::failed(format!("cannot get the ID token of this job: {e}")))?;
     *last = Some((audience, token.clone(), Instant::now()));
     Ok(token)
 }

@@ -132,7 +132,7 @@ impl Login {
         let token = token.ok_or_else(|| {
             let issuer = &self.issuer;
             CommandError::failed(format!(
-                "{issuer} issued no id token, which the gateway takes"
+                "{issuer} did not issue the ID token that the gateway requires"
             ))
         })?;
         let said = claims(token).and_then(|claims| claims.get("exp")?.as_i64());

@@ -23,7 +23,7 @@ const NAMED: usize = 5;
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct Where {
     /// Only this repository: a path inside it, its id, or its remote, such as `github.com/o/r`; default: the repository of
-    /// the current directory, or all of a store on a server
+    /// the current directory, or all repositories of a server store
     #[arg(long, value_name = "PATH|ID|REMOTE", conflicts_with = "all")]
     pub repository: Option<String>,
     /// Include all repositories
@@ -193,7 +193,7 @@ fn no_repository(ledger: &mut dyn Ledger, text: &str) -> Result<CommandError, Co
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct ScopeArgs {
     /// Send sessions of this repository: a path inside it, or its id; repeatable; default: the repository of the
-    /// current directory. Of a store on a server: its id, or its remote
+    /// current directory. For a server store: its id, or its remote
     #[arg(long, value_name = "PATH|ID")]
     repository: Vec<String>,
     /// Send sessions of all repositories in which Siglum is on now, and sessions without a repository

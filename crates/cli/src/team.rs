@@ -326,8 +326,8 @@ impl Gateway {
         if let Some(trouble) = trouble {
             found.is_complete = false;
             cx.ui.warning(match is_refused {
-                true => format!("{trouble}; commits that only it knows are not answered"),
-                false => format!("{trouble}; its last answers are used, where there are any"),
+                true => format!("{trouble}; commits known only to the gateway are missing"),
+                false => format!("{trouble}; using cached answers"),
             });
         }
     }

@@ -178,11 +178,11 @@ impl Sign {
             ),
             Self::RunningTool { .. } => (
                 "confirms ancestry; separates sessions of one process",
-                "it never names: anybody may commit meanwhile",
+                "not conclusive: others can commit at the same time",
             ),
             Self::TypesIntoTerminals { .. } => (
                 "makes a person at a terminal doubtful",
-                "it never names: most such calls commit nothing",
+                "not conclusive: most such calls commit nothing",
             ),
             Self::LaunchClaim => ("confirms ancestry", "another process than the bound one"),
             Self::CallCommitted { .. } => (
@@ -195,7 +195,7 @@ impl Sign {
             ),
             Self::CallPrinted { .. } | Self::Window { .. } => (
                 "a candidate",
-                "it never names: anybody may commit meanwhile",
+                "not conclusive: others can commit at the same time",
             ),
         }
     }

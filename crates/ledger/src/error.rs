@@ -37,7 +37,7 @@ pub enum LedgerError {
     #[error("the connection to the store was lost while a write was being committed")]
     Unknown(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The work in the transaction ended it for a reason of its own. Nothing was written.
-    #[error("the work in the transaction refused")]
+    #[error("the transaction was rejected")]
     Refused,
     /// What is stored does not have the form it should.
     #[error("the ledger is damaged: {0}")]

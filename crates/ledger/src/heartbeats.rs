@@ -48,7 +48,7 @@ pub struct TickRecord {
     pub outcome: TickOutcome,
     pub reason: Option<String>,
     pub ended_at: Option<Timestamp>,
-    /// How many due times before it are told by it, too.
+    /// Missed due times that this tick covers.
     pub missed: u64,
     pub session: Option<SessionId>,
     pub context: Option<ContextKey>,

@@ -189,7 +189,7 @@ fn answers_at_80_and_at_160_columns() {
     "#);
     insta::assert_snapshot!(asking.ask("show HEAD", 80), @r#"
     0123456789  By something that no hook saw
-    2026-11-26 12:34:56 by git's Ada
+    2026-11-26 12:34:56, author Ada
 
     Committer   unknown  [unknown]
                 · no hook observed this commit
@@ -197,7 +197,7 @@ fn answers_at_80_and_at_160_columns() {
     "#);
     insta::assert_snapshot!(asking.ask("show HEAD", 160), @r#"
     0123456789  By something that no hook saw
-    2026-11-26 12:34:56 by git's Ada
+    2026-11-26 12:34:56, author Ada
 
     Committer   unknown  [unknown]
                 · no hook observed this commit
@@ -205,7 +205,7 @@ fn answers_at_80_and_at_160_columns() {
     "#);
     insta::assert_snapshot!(asking.ask("why HEAD", 80), @r#"
     0123456789  By something that no hook saw
-    2026-11-26 12:34:56 by git's Ada
+    2026-11-26 12:34:56, author Ada
 
     Committer   unknown  [unknown]
                 · no hook observed this commit
@@ -213,7 +213,7 @@ fn answers_at_80_and_at_160_columns() {
     "#);
     insta::assert_snapshot!(asking.ask("why HEAD", 160), @r#"
     0123456789  By something that no hook saw
-    2026-11-26 12:34:56 by git's Ada
+    2026-11-26 12:34:56, author Ada
 
     Committer   unknown  [unknown]
                 · no hook observed this commit
@@ -221,7 +221,7 @@ fn answers_at_80_and_at_160_columns() {
     "#);
     insta::assert_snapshot!(asking.ask("why HEAD~1", 80), @r#"
     0123456789  Write down all that is known of the work that is under way
-    2026-11-26 12:34:56 by git's wide, checkpoint 01234567
+    2026-11-26 12:34:56, author wide, checkpoint 01234567
 
     Committer   claude-code 01234567  "Please do…"  (issue 42, PR 7)  [certain]
                 + git ran 4 processes below the session's agent  observed
@@ -237,7 +237,7 @@ fn answers_at_80_and_at_160_columns() {
     "#);
     insta::assert_snapshot!(asking.ask("why HEAD~1", 160), @r#"
     0123456789  Write down all that is known of the work that is under way
-    2026-11-26 12:34:56 by git's wide, checkpoint 01234567
+    2026-11-26 12:34:56, author wide, checkpoint 01234567
 
     Committer   claude-code 01234567  "Please do the work."  (issue 42, PR 7)  [certain]
                 + git ran 4 processes below the session's agent  observed
@@ -250,7 +250,7 @@ fn answers_at_80_and_at_160_columns() {
     "#);
     insta::assert_snapshot!(asking.ask("why HEAD~1 --explain", 80), @r#"
     0123456789  Write down all that is known of the work that is under way
-    2026-11-26 12:34:56 by git's wide, checkpoint 01234567
+    2026-11-26 12:34:56, author wide, checkpoint 01234567
 
     Committer   claude-code 01234567  "Please do…"  (issue 42, PR 7)  [certain]
                 + git ran 4 processes below the session's agent  observed
@@ -274,13 +274,13 @@ fn answers_at_80_and_at_160_columns() {
                 defeated by: a terminal, a window or a program that outlived the session may have inherited it
     Sign        tool call toolu_wide_2_2 of the session was running here
                 confirms ancestry; separates sessions of one process
-                defeated by: it never names: anybody may commit meanwhile
+                defeated by: not conclusive: others can commit at the same time
     Without     git ran 4 processes below the session's agent
                 claude-code 01234567  "Please do…"  (issue 42, PR 7)  [likely]  by variable
     "#);
     insta::assert_snapshot!(asking.ask("why HEAD~1 --explain", 160), @r#"
     0123456789  Write down all that is known of the work that is under way
-    2026-11-26 12:34:56 by git's wide, checkpoint 01234567
+    2026-11-26 12:34:56, author wide, checkpoint 01234567
 
     Committer   claude-code 01234567  "Please do the work."  (issue 42, PR 7)  [certain]
                 + git ran 4 processes below the session's agent  observed
@@ -301,7 +301,7 @@ fn answers_at_80_and_at_160_columns() {
                 defeated by: a terminal, a window or a program that outlived the session may have inherited it
     Sign        tool call toolu_wide_2_2 of the session was running here
                 confirms ancestry; separates sessions of one process
-                defeated by: it never names: anybody may commit meanwhile
+                defeated by: not conclusive: others can commit at the same time
     Without     git ran 4 processes below the session's agent
                 claude-code 01234567  "Please do the work."  (issue 42, PR 7)  [likely]  by variable
     "#);
@@ -313,7 +313,7 @@ fn answers_at_80_and_at_160_columns() {
     Resume      claude --resume wide
 
     0123456789  Write down all that is known of the work that is under way
-    2026-11-26 12:34:56 by git's wide, checkpoint 01234567
+    2026-11-26 12:34:56, author wide, checkpoint 01234567
 
     Committer   claude-code 01234567  "Please do…"  (issue 42, PR 7)  [certain]
                 + git ran 4 processes below the session's agent  observed
@@ -331,7 +331,7 @@ fn answers_at_80_and_at_160_columns() {
     Resume      claude --resume wide
 
     0123456789  Write down all that is known of the work that is under way
-    2026-11-26 12:34:56 by git's wide, checkpoint 01234567
+    2026-11-26 12:34:56, author wide, checkpoint 01234567
 
     Committer   claude-code 01234567  "Please do the work."  (issue 42, PR 7)  [certain]
                 + git ran 4 processes below the session's agent  observed

@@ -39,14 +39,18 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask COMMAND
 
-Commands
+Check a change
   test [--only LANE]... [--skip LANE]...
                       run every check, or some: fmt, house, clippy, docs, unit, blackbox, truth,
                       sinks, blobs, front-end, clients, packages, agents, and where it is named team. Missing
                       programs are installed by apt-get (as root), agents, the parts of the page and what makes the
                       client in TypeScript by npm, Schemathesis, Phoenix, MLflow and what makes the client in Python by
                       pip, the server of S3 by cargo
-  bench [ARGS]        build the program as packages have it and run siglum-bench with ARGS
+  house               check who imports whom against the table in DESIGN, file sizes, names,
+                      and that public items of libraries have doc comments
+  size                list the largest source files
+
+Simulate, fuzz and measure
   truth [--release] [ARGS]
                       play commits whose maker is known, and run `siglum why` on them: 2,000 cases, or
                       as ARGS of siglum-truth say; exits 1 if a statement is false
@@ -56,13 +60,12 @@ Commands
                       three gateways on PostgreSQL; kill gateways and database, cut the network, replace the gateways
                       (by the program under test, in the place of PROGRAM). Exits 1 if a promise of docs/team-test.md is
                       broken; with --strict, times and memory are compared with their bounds, too
+  bench [ARGS]        build the program as packages have it and run siglum-bench with ARGS
   fuzz [TARGET [SECONDS]]
                       look for inputs that break a fuzz target, or all, a minute each; needs nightly
                       Rust and cargo-fuzz
-  compat openclaw [PART]...
-                      install OpenClaw by npm (650 MB), and show the plug-in of integrations/openclaw in
-                      a live gateway on loopback, with a scripted model: all parts, or some
-  compat record       record again what OpenClaw calls a context engine with
+
+Test with other programs
   compat git [TEST]...
                       build git (gcc, make, zlib), and run its own tests with no hooks and with Siglum's: what
                       passes must be the same, and Siglum must have recorded something. By default those of
@@ -74,33 +77,40 @@ Commands
                       build three older programs from the history, and show each beside this one on one
                       ledger, as after an upgrade; with --at-once while workers of both are alive, where
                       evidence can still be lost
+  compat openclaw [PART]...
+                      install OpenClaw by npm (650 MB), and show the plug-in of integrations/openclaw in
+                      a live gateway on loopback, with a scripted model: all parts, or some
+  compat record       record again what OpenClaw calls a context engine with
+
+Build packages and clients
   dist [--target TRIPLE] [--program PATH] [--out DIR] [--finish]
                       build the program as packages have it, or take one that is built, and make all
                       that is released: tarball, Debian package, npm packages, wheel, formula, install
                       script, SBOM, checksums; with --finish only what is made of the packages in DIR.
                       By default they go to <target directory>/packages
+  packages [--program PATH] [PACKAGE]...
+                      install each package, or some (deb, script, script-wget, npm, npx, pipx, pip), on a
+                      clean root by its one line, run the demo, and remove it: nothing may be left. As
+                      root; makes the root by mmdebstrap (600 MB)
   clients [--out DIR] make the clients of the gateway for Python and TypeScript: generate their types and methods from
                       docs/openapi.json, check and test them, and pack a wheel and an npm package; by default they go to
                       <target directory>/packages. Prints how tests by hand use them
+
+Set up manual tests
+  postgres            start a PostgreSQL server for tests by hand, and print how to use it
+  s3                  start a server of S3 for tests by hand, and print how to use it
+  sinks               start Phoenix and MLflow for tests by hand, and print how to use them
+  front-end           install what the page of the front-end tests is made of and a browser, and print
+                      how to use them: for tests by hand
+  schemathesis        install Schemathesis by pip, and print where it is: for tests by hand
   lab install         install the agents of the black-box tests, pinned, by npm, into a cache
   lab path            print where they are, as environment variables
   lab run AGENT STEP...
                       run an agent by hand against the fake model, e.g. claude new:write_commit
   lab record DIR      record the fixtures of the transcript reader again
-  packages [--program PATH] [PACKAGE]...
-                      install each package, or some (deb, script, script-wget, npm, npx, pipx, pip), on a
-                      clean root by its one line, run the demo, and remove it: nothing may be left. As
-                      root; makes the root by mmdebstrap (600 MB)
-  postgres            start a PostgreSQL server for tests by hand, and print how to use it
-  schemathesis        install Schemathesis by pip, and print where it is: for tests by hand
-  front-end           install what the page of the front-end tests is made of and a browser, and print
-                      how to use them: for tests by hand
-  sinks               start Phoenix and MLflow for tests by hand, and print how to use them
-  s3                  start a server of S3 for tests by hand, and print how to use it
-  house               check who imports whom against the table in DESIGN, file sizes, names,
-                      and that public items of libraries have doc comments
-  size                list the largest source files
-  help                print this
+
+More
+  help                print this help
 
 Environment
   SIGLUM_LAB_CACHE    where the agents are installed; default: <target directory>/lab

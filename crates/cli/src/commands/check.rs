@@ -26,7 +26,7 @@ pub const SCHEMA: &str = "siglum.check/1";
 /// the person made it; any commit passes if it was adopted (`siglum adopt`), or if a platform attests its session and
 /// nothing was observed, unless `--deny attested` is passed.
 ///
-/// Commits that nobody is known here to have made are checked against the records of the team's gateway, where one is
+/// Commits without a known committer here are checked against the records of the team's gateway, if one is
 /// configured for this repository: with `siglum sync`, or with SIGLUM_GATEWAY and SIGLUM_GATEWAY_TOKEN. A pipeline
 /// needs these two variables and a read token (`siglum token create --read`), and no ledger.
 ///

@@ -89,7 +89,7 @@ pub struct Args {
     /// Explain the difference from the plain sum of all records
     #[arg(long)]
     pub explain: bool,
-    /// Sum up the sessions at the team's gateway, and nothing of this machine; days are in UTC; needs a launcher token
+    /// Use the team gateway instead of the local ledger; days are in UTC; needs a launcher token
     #[arg(long, conflicts_with = "explain")]
     pub team: bool,
 }

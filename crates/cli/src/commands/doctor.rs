@@ -23,7 +23,7 @@ pub const SCHEMA: &str = "siglum.doctor/1";
 /// Diagnose gaps in recording and their causes
 ///
 /// Reports the data that was not recorded and why, and the problems that prevent recording. Exits with code 1 if
-/// there are problems. Of a store on a server, checks what is stored; hooks and agents belong to a machine.
+/// there are problems. For a server store, checks only stored data; run it on each machine to check hooks.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:

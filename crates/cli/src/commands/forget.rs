@@ -29,8 +29,8 @@ const BATCHES: usize = 64;
 /// Erasure is permanent: the data is removed byte by byte from the ledger, the spools and the file versions. `--rule`
 /// finds secrets by the current redaction rules. Sessions, commits and their verdicts stay, receipts still verify, and
 /// the usage of a session still counts: tokens, model, turn and time. Erased data does not return when a transcript is
-/// read or imported again. The agent's own files are not touched. In a store on a server, the log and the backups of
-/// the server keep what they have until they are replaced.
+/// read or imported again. The agent's own files are not touched. The write-ahead log and the backups
+/// of a database server keep erased data until they are replaced.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -30,7 +30,7 @@ const SLOWER: Duration = Duration::from_secs(5);
 /// its own. Siglum stores the token, readable only by you, and gets another one when it expires.
 ///
 /// `siglum sync` and all commands that read from the gateway then use the login. In jobs of GitHub Actions and GitLab CI,
-/// no login is needed: the id token of the job is used.
+/// no login is needed: the ID token of the job is used.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:

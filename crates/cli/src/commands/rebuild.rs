@@ -121,9 +121,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 fn judge_again(cx: &Cx, args: &Args) -> Result<(), CommandError> {
     let (mut ledger, _) = cx.settled()?;
     if args.session.is_some() {
-        return Err(CommandError::usage(
-            "judgements belong to commits: leave out the session",
-        ));
+        return Err(CommandError::usage("`judgements` does not take a session"));
     }
     let world = cx.world()?;
     let (commits, changed) = judgements::rebuild(&world, &mut ledger, &mut |_, _| {})?;

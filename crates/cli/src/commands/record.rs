@@ -19,9 +19,9 @@ pub const SCHEMA: &str = "siglum.record/1";
 /// Record the sessions of any agent, from JSON Lines on stdin
 ///
 /// For agents that `siglum init` writes no hooks for. The agent, or a program around it, writes a JSON object on each
-/// line: a prompt, a tool call, an edit. `docs/record.schema.json` in the source is the schema. A line that does not keep
-/// to it ends the command, with its number and before anything of it is written; the lines before it stay. Send what was
-/// not confirmed again, under the same ids: each line is stored once.
+/// line: a prompt, a tool call, an edit. `docs/record.schema.json` in the source is the schema. An invalid line stops the
+/// command and is reported by its number; earlier lines stay stored. To retry, send unconfirmed lines again with the same
+/// ids: each line is stored once.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -37,7 +37,7 @@ pub struct Args {
     /// Print the number of each line when it is stored
     #[arg(long)]
     ack: bool,
-    /// Process that runs the agent, if another one above this command than the program that started it
+    /// Process that runs the agent, an ancestor of this command; default: the program that started it
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
 }
@@ -113,7 +113,7 @@ fn process_of(args: &Args) -> Result<AgentProcess, CommandError> {
             "--pid: process {pid} did not start this command"
         ))),
         Some(depth) if chain.serves_others(depth) => Err(CommandError::usage(format!(
-            "--pid: process {pid} runs other things, too, and is not the agent alone"
+            "--pid: process {pid} also runs programs other than the agent"
         ))),
         Some(_) => Ok(AgentProcess::Named(pid)),
     }

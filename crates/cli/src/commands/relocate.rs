@@ -23,12 +23,12 @@ const ADVISED: usize = 5;
 
 /// Show where recorded repositories are, and match those that moved
 ///
-/// A repository is known by its commits, its remote and a mark in its git directory, not by its path. What is run in one that
-/// was moved or cloned again notes it by itself. Without arguments, lists the repositories of this machine, notes those that
-/// were moved (they are looked for at their checkouts, beside the other repositories and in the current directory), and says
-/// by what each was matched. With OLD and NEW, you say that the repository that was at OLD is the one at NEW, where nothing
-/// else tells: it keeps its id, its sessions and the scope of what may leave. This is refused if the two have no root commit
-/// in common, are fetched from different remotes, or cannot be compared.
+/// A repository is known by its commits, its remote and a mark in its git directory, not by its path. Commands run in a
+/// moved repository, or in a new clone of it, update its path. Without arguments, lists the repositories of this machine,
+/// updates those that moved (searches their checkouts, the directories beside other repositories and the current
+/// directory), and shows how each was matched. With OLD and NEW, you state that the repository that was at OLD is now at
+/// NEW, if nothing else shows it: it keeps its id, its sessions and the scope of what may leave. This is refused if the
+/// two have no root commit in common, are fetched from different remotes, or cannot be compared.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -38,13 +38,13 @@ Examples:
   Match a repository that was cloned to another place without its remote
     siglum relocate ~/src/shop ~/projects/shop")]
 pub struct Args {
-    /// Show what would be noted, without noting it
+    /// Show what would change, without changing it
     #[arg(long)]
     dry_run: bool,
-    /// Repository that is gone: its git directory, one of its checkouts as it was, or its id
+    /// Old location: the git directory, a checkout, or the id of the repository that is gone
     #[arg(value_name = "OLD", requires = "new")]
     old: Option<String>,
-    /// Path inside the repository that it is now
+    /// New location: a path inside the repository
     #[arg(value_name = "NEW", value_hint = clap::ValueHint::DirPath)]
     new: Option<PathBuf>,
 }

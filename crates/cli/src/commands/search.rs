@@ -80,7 +80,7 @@ pub struct Args {
     pub agent: Option<AgentName>,
     #[command(flatten)]
     pub place: Where,
-    /// Search the sessions at the team's gateway, and nothing of this machine; needs a launcher token
+    /// Use the team gateway instead of the local ledger; needs a launcher token
     #[arg(long)]
     pub team: bool,
 }

@@ -105,13 +105,13 @@ pub struct Args {
     /// Allow CORS requests from this origin, such as http://localhost:5173
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<Origin>,
-    /// What to do with a turn whose driver died during a tool call, so that nobody knows whether the call was executed
+    /// How to settle a turn whose driver died during a tool call that may or may not have been executed
     #[arg(long, value_name = "HOW", default_value = "ask")]
     held: HeldTurns,
-    /// Write each line of the log as text, or as a JSON object
+    /// Log format: text, or one JSON object per line
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// Log this and what is more severe: `error`, `warn`, `info` (default) or `debug`
+    /// Minimum log level: `error`, `warn`, `info` (default) or `debug`
     #[arg(long, value_name = "LEVEL", hide_possible_values = true)]
     log_level: Option<LogLevel>,
     /// On SIGTERM, wait N seconds for runs in progress before cancelling them

@@ -12,7 +12,7 @@ use crate::store;
 
 /// Show a session, a checkpoint, or the session behind a commit
 ///
-/// In a store on a server, shows sessions and checkpoints: ask its gateway about commits, with `siglum why`.
+/// For a server store, shows sessions and checkpoints. To look up commits, run `siglum why` against its gateway.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -36,7 +36,7 @@ Examples:
   Watch the sessions that run, until you press Ctrl-C
     siglum status --watch")]
 pub struct Args {
-    /// Keep showing the running sessions; if stdout is not a terminal, print them again when something changed
+    /// Keep showing the running sessions; if stdout is not a terminal, print them again on each change
     #[arg(long)]
     watch: bool,
 }

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// How much of that is read, in bytes.
 const INPUT_MOST: u64 = 1 << 20;
 
-/// Print a short line about the session at hand, for a prompt
+/// Print a one-line summary of the current session, for a prompt
 ///
 /// The current session is the one whose id the agent hands over on standard input (Claude Code does so for its status
 /// line), else the newest session of this repository that has not ended. Prints nothing if there is none.

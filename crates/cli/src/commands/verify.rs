@@ -22,9 +22,9 @@ const SHOWN: usize = 50;
 /// from missing and forgotten data, and changes none of it. Exits with code 4 if anything is missing or damaged. One
 /// damaged session does not hide others.
 ///
-/// After the first time, only what changed is verified again: sessions with anything new, the rows beside the logs and
-/// the audit log. Data that went bad on the disk without a change is found with `--all`, which verifies everything;
-/// the answer says what was left out, and when everything was verified last.
+/// After the first time, only what changed is verified again: sessions with new data, the rows beside the logs and the
+/// audit log. `--all` also detects on-disk corruption: it verifies everything. The answer says what was skipped, and
+/// when everything was last verified.
 ///
 /// With `--quarantine`, damaged sessions are quarantined: no driver can use them, and no receipt seals them. They
 /// stay readable, and hooks of an observed one are recorded as before. `siglum verify SESSION` releases a session

@@ -21,7 +21,10 @@ const FEATURES: &[(&str, bool)] = &[
 #[command(after_long_help = "\
 Examples:
   Show the version and the build
-    siglum version")]
+    siglum version
+
+  Print them as JSON, for a bug report or a script
+    siglum version --json")]
 pub struct Args {}
 
 /// The JSON form of the answer.

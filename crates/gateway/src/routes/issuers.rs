@@ -26,7 +26,7 @@ pub(crate) struct LoginIssuer {
     issuer: String,
     /// The client as which people log in, by the device authorization grant (RFC 8628).
     client_id: String,
-    /// The audience that a token must have. If it is the client itself, the gateway takes the id token, else the access
+    /// The audience that a token must have. If it is the client itself, the gateway takes the ID token, else the access
     /// token.
     audience: String,
     /// The scopes to ask for.

@@ -44,7 +44,7 @@ impl UnansweredCall {
 pub(crate) struct HeldTurn {
     session: String,
     /// Turn key; pass it with the decision.
-    key: String,
+    turn_key: String,
     /// When the turn was opened.
     #[schema(format = DateTime)]
     since: String,
@@ -57,7 +57,7 @@ impl From<&Held> for HeldTurn {
         let calls = held.calls().into_iter();
         Self {
             session: held.turn.session.to_string(),
-            key: held.turn.key.clone(),
+            turn_key: held.turn.key.clone(),
             since: held.turn.opened_at.to_string(),
             calls: calls.filter_map(UnansweredCall::new).collect(),
         }

@@ -26,7 +26,7 @@ pub trait BlobStore: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BlobError {
     /// There is nothing under the name.
-    #[error("it is not in the blob store")]
+    #[error("object not found in the blob store")]
     Missing,
     /// It does not answer, or cannot now.
     #[error("the blob store cannot be reached: {0}")]

@@ -266,7 +266,7 @@ fn a_held_turn_is_in_a_list_in_its_session_and_in_the_refusal() {
         let items = held_turns(&gateway);
         for (held, (session, _)) in items.iter().zip(&sides) {
             assert_eq!(held["session"], session.as_str(), "{held}");
-            assert_eq!(held["key"], "t1", "{held}");
+            assert_eq!(held["turn_key"], "t1", "{held}");
             let call = &held["calls"][0];
             assert_eq!(
                 (&call["call"], &call["tool"]),
@@ -289,7 +289,7 @@ fn a_held_turn_is_in_a_list_in_its_session_and_in_the_refusal() {
             let shown = client.get(&format!("/v1/sessions/{session}")).is(200);
             let held = &shown["held"];
             assert_eq!(
-                (&held["key"], &held["since"]),
+                (&held["turn_key"], &held["since"]),
                 (&json!("t1"), &items[0]["since"])
             );
             assert_eq!(held["calls"][0]["tool"], "deploy", "{shown}");
@@ -297,7 +297,10 @@ fn a_held_turn_is_in_a_list_in_its_session_and_in_the_refusal() {
         }
         let all = launcher.get("/v1/sessions").is(200);
         let mut listed = all["items"].as_array().unwrap().iter();
-        assert!(listed.all(|shown| shown["held"]["key"] == "t1"), "{all}");
+        assert!(
+            listed.all(|shown| shown["held"]["turn_key"] == "t1"),
+            "{all}"
+        );
         let lease = json!({ "holder": "tests", "nonce": "next", "term_ms": 60_000 });
         let refused = own.post(&format!("/v1/sessions/{session}/lease"), &lease);
         let refused = refused.problem(409, "held");

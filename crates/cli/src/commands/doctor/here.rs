@@ -100,7 +100,7 @@ fn gateway(reader: &Reader) -> Check {
             Check::problem(AREA, error.to_string()).remedy("Ask its operator for another token.")
         }
         Err(error) => Check::note(AREA, error.to_string())
-            .remedy("Commits that only it knows are answered by kept answers, if at all."),
+            .remedy("Cached answers are used for commits known only to the gateway."),
     }
 }
 

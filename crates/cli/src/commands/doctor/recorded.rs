@@ -113,7 +113,7 @@ fn damaged_index(wrong: Vec<String>, why: &str) -> Check {
     let text = format!("the search index is damaged: {}", ui::one_line(why, 200));
     Check::problem("search", text)
         .details(wrong.into_iter().take(SHOWN))
-        .remedy("Run `siglum rebuild search`; nothing but the index is made again.")
+        .remedy("Run `siglum rebuild search`; only the index is rebuilt.")
 }
 
 /// The chain of the audit.

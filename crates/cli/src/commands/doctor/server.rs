@@ -11,7 +11,7 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
     let stored = stored(cx).unwrap_or_else(|error| {
         Check::problem("store", format!("{:#}", error.source)).details(error.hints)
     });
-    let machine = "hooks, agents and settings are not checked: they belong to a machine";
+    let machine = "hooks, agents and settings of machines are not checked";
     vec![
         stored,
         Check::note("machine", machine).remedy(format!(

@@ -17,7 +17,10 @@ pub const SCHEMA: &str = "siglum.pipeline.export/1";
 #[command(after_long_help = "\
 Examples:
   Export a pipeline to stdout
-    siglum pipeline export issue-42")]
+    siglum pipeline export issue-42
+
+  Export it in a script, without status messages
+    siglum pipeline export issue-42 --quiet")]
 pub struct Args {
     /// Pipeline id
     #[arg(value_name = "ID")]

@@ -67,7 +67,7 @@ fn behind(cx: &Cx, text: &str) -> Result<SessionId, CommandError> {
     match sessions[..] {
         [session] => Ok(session),
         [] => Err(
-            CommandError::not_found(format!("no session is known behind `{text}`")).hint(format!(
+            CommandError::not_found(format!("no session recorded for `{text}`")).hint(format!(
                 "Run `siglum why {text}` to see what is known of it."
             )),
         ),

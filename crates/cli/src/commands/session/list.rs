@@ -51,7 +51,7 @@ pub struct Args {
     facts: Facts,
     #[command(flatten)]
     place: Where,
-    /// List the sessions at the team's gateway, and nothing of this machine; needs a launcher token
+    /// Use the team gateway instead of the local ledger; needs a launcher token
     #[arg(long)]
     team: bool,
 }

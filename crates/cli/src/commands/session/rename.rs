@@ -13,8 +13,8 @@ pub const SCHEMA: &str = "siglum.session.rename/1";
 
 /// Name a session
 ///
-/// Every command that takes a session takes its name, too, or the start of it where no other name begins so. The name
-/// is the label `name` of the session: `siglum link remove SESSION label=name=NAME` removes it.
+/// Commands that take a session also accept its name, or an unambiguous prefix of it. The name is the label `name` of
+/// the session: `siglum link remove SESSION label=name=NAME` removes it.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -24,7 +24,7 @@ Examples:
   Resume it by its name
     siglum resume cart-rounding")]
 pub struct Args {
-    /// Session id, the last digits of it, the agent's native id, or the name that it has
+    /// Session id, the last digits of it, the agent's native id, or its current name
     #[arg(value_name = "SESSION")]
     session: String,
     /// New name, of 1 to 256 characters, that does not look like an id

@@ -11,10 +11,10 @@ use crate::store;
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.token.release/1";
 
-/// Let whoever sends next for a ledger register it
+/// Release a ledger so that another token can register it
 ///
-/// A ledger that sends here belongs to the token, or to the login, that sent its first data. After this, the next one that
-/// sends for it has it: for a laptop that changes from a token to `siglum login`, or to another account.
+/// A ledger belongs to the token or login that sent its first data. Once released, it belongs to the next token or login
+/// that sends its data, for example when a laptop switches from a token to `siglum login`, or to another account.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -30,8 +30,8 @@ pub const SCHEMA: &str = "siglum.why/1";
 
 /// Show which session made a commit or wrote a line, with evidence
 ///
-/// If nobody is known here to have made a commit, asks the team's gateway, where one is configured for this repository:
-/// with `siglum sync`, or with SIGLUM_GATEWAY and SIGLUM_GATEWAY_TOKEN. Its answers are kept, for when it is away.
+/// Commits without a known committer here are looked up at the team's gateway, if one is configured for this repository:
+/// with `siglum sync`, or with SIGLUM_GATEWAY and SIGLUM_GATEWAY_TOKEN. Answers are cached for offline use.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:

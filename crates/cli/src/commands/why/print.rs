@@ -45,7 +45,7 @@ pub(super) fn print(cx: &Cx, answer: &Answer) -> Result<(), CommandError> {
         ui.paint(
             Style::Dim,
             format!(
-                "{} by git's {}",
+                "{}, author {}",
                 ui::when(why.facts.committed),
                 why.facts.author
             ),

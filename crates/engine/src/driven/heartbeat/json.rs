@@ -44,7 +44,7 @@ pub struct HeartbeatJson {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct TickJson {
-    /// Its name: a receiver of what it said knows it by this.
+    /// Stable id for receivers.
     id: String,
     /// When it was due.
     due: String,
@@ -60,7 +60,7 @@ pub struct TickJson {
     reason: Option<String>,
     /// When.
     ended_at: Option<String>,
-    /// How many due times before it are told by it, too.
+    /// Missed due times that this tick covers.
     missed: u64,
     /// Its session.
     session: Option<String>,
