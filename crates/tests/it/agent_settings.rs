@@ -44,6 +44,38 @@ fn hooks_that_a_checkout_switches_off_are_reported_there() {
     }
 }
 
+/// An administrator's settings are at one place of the machine: it is another one for the commands of this test.
+#[test]
+fn hooks_that_an_administrator_switches_off_are_reported() {
+    let world = World::new();
+    let repo = world.repo();
+    let own = "unshare --user --map-root-user --mount";
+    if repo.sh(&format!("{own} true")).code != Some(0) {
+        eprintln!("left out: this machine makes no sandboxes for us");
+        return;
+    }
+    let program = World::program();
+    let ask = |command: &str, switch: &str| {
+        let script = format!(
+            "set -e\nmount -t tmpfs none /etc\nmkdir /etc/claude-code\n\
+             echo '{switch}' >/etc/claude-code/managed-settings.json\n'{}' {command}\n",
+            program.display()
+        );
+        let file = world.root.join("administered.sh");
+        fs::write(&file, script).unwrap();
+        repo.sh(&format!("{own} sh '{}'", file.display()))
+    };
+    let only_managed = json!({ "allowManagedHooksOnly": true }).to_string();
+    let doctor = ask("doctor", &only_managed);
+    assert_eq!(doctor.code, Some(1), "{doctor:?}");
+    let words: Vec<&str> = doctor.stdout.split_whitespace().collect();
+    let part = "`allowManagedHooksOnly` in /etc/claude-code/managed-settings.json";
+    assert!(words.join(" ").contains(part), "{doctor:?}");
+    let status = ask("status", &only_managed).ok();
+    assert!(status.contains("allowManagedHooksOnly"), "{status}");
+    ask("doctor", "{}").ok();
+}
+
 /// The row of an agent in `siglum agents`.
 fn agent_row(repo: &crate::harness::Repo<'_>, name: &str) -> Value {
     let listed = repo.world.json(&repo.dir, &["agents"]);

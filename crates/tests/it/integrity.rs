@@ -507,6 +507,47 @@ fn a_damaged_file_version_is_stored_again_when_it_is_seen_and_from_git() {
     assert_eq!(code, Some(0), "{report}");
 }
 
+/// Overwrites the first page of a table or an index, as a bad disk would.
+fn spoil_page(world: &World, name: &str) {
+    let page = format!("SELECT rootpage FROM sqlite_master WHERE name = '{name}'");
+    let page = world.count(&page);
+    let size = world.count("PRAGMA page_size");
+    until("all is in the file", || {
+        let busy = "PRAGMA wal_checkpoint(TRUNCATE)";
+        world.count(busy) == 0
+    });
+    let ledger = world.siglum_home().join("ledger.db");
+    let file = fs::OpenOptions::new().write(true).open(&ledger).unwrap();
+    let at = u64::try_from((page - 1) * size).unwrap();
+    file.write_all_at(&vec![0xFF; usize::try_from(size).unwrap()], at)
+        .unwrap();
+}
+
+/// All tables are sound, and have rows that such an index leads to.
+#[test]
+fn an_index_that_went_bad_by_itself_is_found_by_verify_and_by_doctor() {
+    for index in ["commits_by_patch", "audit_by_actor", "turns_by_session"] {
+        let world = World::new();
+        let repo = world.repo();
+        record_all_kinds(&repo);
+        until("the worker has left", || world.processes().is_empty());
+        let (code, report) = verify(&repo, &[]);
+        assert_eq!(code, Some(0), "{report}");
+        spoil_page(&world, index);
+        let (code, report) = verify(&repo, &[]);
+        assert_eq!(code, Some(4), "{index}: {report}");
+        let problems = report["problems"].as_array().unwrap();
+        let is_of_file = |p: &Value| p["place"] == "the file" && p["kind"] == "damaged";
+        assert!(problems.iter().any(is_of_file), "{index}: {report}");
+        let doctor = repo.siglum(&["doctor"]);
+        assert_eq!(doctor.code, Some(1), "{index}: {doctor:?}");
+        assert!(
+            doctor.stdout.contains("ledger.db is damaged"),
+            "{index}: {doctor:?}"
+        );
+    }
+}
+
 /// What hooks and git tell meanwhile is in the restored ledger.
 #[test]
 fn what_waits_for_a_damaged_ledger_comes_in_when_one_is_restored() {
@@ -519,18 +560,7 @@ fn what_waits_for_a_damaged_ledger_comes_in_when_one_is_restored() {
     let backup = world.root.join("backup.db");
     let backup = backup.to_str().unwrap();
     repo.siglum(&["backup", backup]).ok();
-    let page = world.count("SELECT rootpage FROM sqlite_master WHERE name = 'aliases'");
-    let size = world.count("PRAGMA page_size");
-    until("all is in the file", || {
-        let busy = "PRAGMA wal_checkpoint(TRUNCATE)";
-        world.count(busy) == 0
-    });
-    let ledger = world.siglum_home().join("ledger.db");
-    let file = fs::OpenOptions::new().write(true).open(&ledger).unwrap();
-    let at = u64::try_from((page - 1) * size).unwrap();
-    file.write_all_at(&vec![0xFF; usize::try_from(size).unwrap()], at)
-        .unwrap();
-    drop(file);
+    spoil_page(&world, "aliases");
 
     one.prompt("What is told now?");
     one.write("b.txt", "b\n");

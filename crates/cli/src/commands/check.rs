@@ -219,6 +219,10 @@ fn unnamed(error: GitError, range: &[String], cx: &Cx) -> CommandError {
     let GitError::Refused { message, .. } = &error else {
         return error.into();
     };
+    if cx.git().check_access().is_err() {
+        // It refuses every range, such as where somebody else owns the repository.
+        return error.into();
+    }
     let shallow = cx.find_repo().is_some_and(|r| !r.shallow_edge().is_empty());
     let reason = message.lines().next().unwrap_or_default();
     let reason = reason.strip_prefix("fatal: ").unwrap_or(reason);

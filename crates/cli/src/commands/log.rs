@@ -125,7 +125,9 @@ fn read_log(cx: &Cx, filter: &LogFilter) -> Result<(CommitLog, Sources), Command
     };
     let found = overview::log(&cx.git(), &mut ledger, id, filter, asker);
     let log = found.map_err(|error| match (error, &filter.range) {
-        (siglum_engine::EngineError::Git(GitError::Refused { .. }), Some(range)) => {
+        (siglum_engine::EngineError::Git(GitError::Refused { .. }), Some(range))
+            if cx.git().check_access().is_ok() =>
+        {
             CommandError::not_found(format!("`{range}` is not a revision or a range"))
                 .hint("Pass a revision or a range that git knows, such as `main..HEAD`.")
         }

@@ -351,11 +351,21 @@ impl Ledger for SqliteLedger {
 
 /// What is wrong with the pages of a file, and with its indexes, in words.
 pub(super) fn integrity_check(db: &Connection) -> Result<Vec<String>, LedgerError> {
-    let mut rows = db.prepare("PRAGMA integrity_check(20)")?;
-    let lines = rows
-        .query_map([], |row| row.get::<_, String>(0))?
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(lines.into_iter().filter(|l| l != "ok").collect())
+    let mut check = db.prepare("PRAGMA integrity_check(20)")?;
+    let mut wrong = Vec::new();
+    for line in check.query_map([], |row| row.get::<_, String>(0))? {
+        match line.map_err(LedgerError::from) {
+            Ok(line) if line == "ok" => {}
+            Ok(line) => wrong.push(line),
+            // An index that it cannot read ends the check at the first row of the table.
+            Err(LedgerError::Damaged(what)) => {
+                wrong.push(what);
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(wrong)
 }
 
 /// The verbs, on one open transaction.

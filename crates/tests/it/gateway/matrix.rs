@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 use siglum_domain::access::{Limits, Right, Scope};
 
 use super::client::{Reply, id, secret, turn_body};
+use super::issuers::serving;
 use super::server::{
     Gateway, Store, base, each_store, limited_token, revoke, stored, tenant, token, token_for,
 };
+use crate::harness::{Issuer, SigningKey};
 
 /// A pipeline that is there, and ids that nobody has.
 const NOBODY: &str = "ses_019ad0000000700080000000000000ff";
@@ -533,27 +535,69 @@ fn limited(store: &Store, rights: &[Right], repositories: &[&str]) -> Intruder {
     Intruder::with_token("a launcher with limits", &token, &[])
 }
 
+/// Of these routes, somebody with one right calls those that need it, and no other.
+fn calls_by_right(
+    gateway: &Gateway,
+    there: &There,
+    routes: &[Route],
+    (right, who): (Right, &Intruder),
+) {
+    let mut allowed = 0;
+    for route in routes {
+        let body = there.body(route);
+        // Nothing is there, so that nothing changes what the next right meets.
+        let path = there.path(route, false);
+        let answer = ask(gateway, 1, who, route, &path, body.as_ref());
+        let may = route.right.as_deref() == Some(right.as_str());
+        allowed += usize::from(may);
+        let what = format!("{} with `{}`", route.name, right.as_str());
+        assert_eq!(answer.status == 403, !may, "{what}: {}", answer.text);
+        assert!(may || answer.text.contains("the right"), "{what}");
+    }
+    assert!(allowed > 0, "nothing needs `{}`", right.as_str());
+}
+
 #[test]
 fn a_token_with_one_right_calls_what_needs_it_and_nothing_else() {
     each_store(|store| {
         let gateway = Gateway::start(store);
         let there = There::new(&gateway);
-        let all = routes(&gateway);
+        let mut all = routes(&gateway);
+        all.retain(|route| route.secured);
         for right in Right::ALL {
             let who = limited(store, &[right], &[]);
-            let mut allowed = 0;
-            for route in all.iter().filter(|route| route.secured) {
-                let body = there.body(route);
-                // Nothing is there, so that nothing changes what the next right meets.
+            calls_by_right(&gateway, &there, &all, (right, &who));
+        }
+    });
+}
+
+#[test]
+fn who_logged_in_calls_what_their_grant_names_and_nothing_else() {
+    each_store(|store| {
+        let issuer = Issuer::start(SigningKey::ed25519("a", 1));
+        let grant = |right: Right| {
+            let word = right.as_str();
+            format!(
+                "[[issuer.corp.grant]]\nclaims = {{ groups = \"{word}\" }}\nmay = [\"{word}\"]\n"
+            )
+        };
+        let gateway = serving(store, &issuer, &Right::ALL.map(grant).concat());
+        let there = There::new(&gateway);
+        let mut all = routes(&gateway);
+        all.retain(|route| route.secured);
+        // No issuer says who may attest.
+        let (attesting, all): (Vec<_>, Vec<_>) = all.into_iter().partition(|r| r.attests);
+        for right in Right::ALL {
+            // Each by another name: what one registers is not another's.
+            let claims = json!({ "sub": right.as_str(), "groups": [right.as_str()] });
+            let token = issuer.token(&claims);
+            let who = Intruder::with_token("who logged in", &token, &[]);
+            calls_by_right(&gateway, &there, &all, (right, &who));
+            for route in &attesting {
                 let path = there.path(route, false);
-                let answer = ask(&gateway, 1, &who, route, &path, body.as_ref());
-                let may = route.right.as_deref() == Some(right.as_str());
-                allowed += usize::from(may);
-                let what = format!("{} with `{}`", route.name, right.as_str());
-                assert_eq!(answer.status == 403, !may, "{what}: {}", answer.text);
-                assert!(may || answer.text.contains("the right"), "{what}");
+                let answer = ask(&gateway, 1, &who, route, &path, there.body(route).as_ref());
+                assert_eq!(answer.status, 403, "{}: {}", route.name, answer.text);
             }
-            assert!(allowed > 0, "nothing needs `{}`", right.as_str());
         }
     });
 }

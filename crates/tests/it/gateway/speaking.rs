@@ -1,19 +1,26 @@
 //! Who may say what through `POST /v1/replicas`: every kind of credential, and every row that a body can carry.
 
+use std::iter::successors;
+
 use serde_json::{Value, json};
-use siglum_domain::access::Scope;
+use siglum_domain::access::{Limits, Right, Scope};
 use siglum_domain::evidence::Committer;
-use siglum_domain::{LedgerId, Oid, SessionId, Timestamp};
-use siglum_engine::share::replica::wire::ParentDocument;
+use siglum_domain::link::Link;
+use siglum_domain::process::ProcessIdentity;
+use siglum_domain::provenance::{Origin, Span};
+use siglum_domain::{LedgerId, NativeId, Oid, SessionId, Timestamp, TokenId, TurnId};
+use siglum_engine::share::replica::wire::{FileDocument, ParentDocument};
 use siglum_engine::share::replica::{self, Batch};
-use siglum_ledger::{Relation, Statement};
+use siglum_ledger::{AttestedFacts, Claim, Launch, LaunchEnd, Relation, Statement};
 use uuid::Uuid;
 
 use super::client::{Client, Reply};
+use super::issuers::{PEOPLE, serving};
 use super::server::{
-    Gateway, Store, audited, each_store, on_a_file, stored, tenant, token, token_for,
+    Gateway, Store, audited, each_store, hand_over, limited_token, on_a_file, stored, tenant,
+    token, token_for,
 };
-use crate::harness::{self, Agent, Repo, World, until};
+use crate::harness::{self, Agent, Issuer, Repo, SigningKey, World, until};
 
 /// A machine on which two sessions made a commit each, and what it sends.
 struct Laptop {
@@ -101,8 +108,156 @@ impl Laptop {
         sessions.find(|s| s.id == session).unwrap().clone()
     }
 
+    /// What took up what this session launched.
+    fn claim(&self, session: SessionId, to: SessionId) -> Statement {
+        let process = ProcessIdentity {
+            host: "host".to_owned(),
+            boot: "boot".to_owned(),
+            namespace: 1,
+            pid: 9,
+            start: 9,
+        };
+        let claim = Claim {
+            to,
+            agent: self.session(session).agent,
+            native: NativeId::new("stolen").unwrap(),
+            process,
+        };
+        Statement::Claimed { session, claim }
+    }
+
+    /// The statement behind another one, so that there is one of each kind: a new kind needs its place here.
+    fn next_statement(&self, session: SessionId, before: &Statement) -> Option<Statement> {
+        let (repository, commit) = (
+            self.batch.repositories[0].id,
+            self.commit_of(session).commit,
+        );
+        Some(match before {
+            Statement::LinkAttached { .. } => Statement::LinkDetached {
+                session,
+                link: Link::IssueNumber(41),
+            },
+            Statement::LinkDetached { .. } => Statement::Adopted {
+                repository,
+                commit,
+                session,
+            },
+            Statement::Adopted { .. } => Statement::Attested {
+                repository,
+                commit,
+                session,
+                token: TokenId::from_uuid(Uuid::from_u128(9)),
+                attested: AttestedFacts::default(),
+            },
+            Statement::Attested { .. } => Statement::AttestationWithdrawn {
+                repository,
+                commit,
+                session,
+            },
+            Statement::AttestationWithdrawn { .. } => {
+                let end = Some(LaunchEnd::Lost);
+                Statement::Ended { session, end }
+            }
+            Statement::Ended { .. } => Statement::WorksIn {
+                session,
+                repositories: vec![repository],
+            },
+            Statement::WorksIn { .. } => Statement::Archived { session },
+            Statement::Archived { .. } => {
+                let launch = Launch {
+                    digest: String::new(),
+                    launcher: None,
+                    agent: None,
+                    program: "claude".to_owned(),
+                    worktree: None,
+                };
+                Statement::Launched { session, launch }
+            }
+            Statement::Launched { .. } => self.claim(session, session),
+            Statement::Claimed { .. } => Statement::LaunchEnded {
+                session,
+                end: LaunchEnd::Lost,
+                worktree: None,
+            },
+            Statement::LaunchEnded { .. } => Statement::Decided {
+                session,
+                turn: self.turn_of(session),
+                decision: "discard".to_owned(),
+            },
+            Statement::Decided { .. } => Statement::Disowned { repository, commit },
+            Statement::Disowned { .. } => return None,
+        })
+    }
+
+    fn turn_of(&self, session: SessionId) -> TurnId {
+        let mut receipts = self.batch.receipts.iter();
+        let found = receipts.find(|r| r.receipt.session == session && !r.turns.is_empty());
+        found.unwrap().turns[0].id
+    }
+
+    /// Batches with a statement of each kind about a session, with its kind and whether it names the session.
+    fn statements(&self, session: SessionId) -> Vec<(String, bool, Batch)> {
+        let first = Statement::LinkAttached {
+            session,
+            link: Link::Phase("stolen".to_owned()),
+        };
+        let all = successors(Some(first), |before| self.next_statement(session, before));
+        let row = |statement: Statement| {
+            let kind = serde_json::to_value(&statement).unwrap()["statement"].to_string();
+            let is_named = statement.session().is_some();
+            (format!("that {kind}"), is_named, self.stating(statement))
+        };
+        all.map(row).collect()
+    }
+
+    /// A batch with this statement.
+    fn stating(&self, statement: Statement) -> Batch {
+        let mut batch = self.newer();
+        batch.statements.push(replica::wire::StatementDocument {
+            sequence: 900,
+            at: batch.stamp,
+            by: "Ann".to_owned(),
+            source: "cli".to_owned(),
+            statement,
+        });
+        batch
+    }
+
+    /// What is about a session, and names none: a repository in which it works, and a statement about its commit.
+    fn shared_rows(&self, session: SessionId) -> Vec<(String, Batch)> {
+        let mut moved = self.newer();
+        let mut place = self.batch.repositories[0].clone();
+        place.common_dir = "/stolen/.git".to_owned();
+        moved.repositories.push(place);
+        let statements = self.statements(session).into_iter();
+        let unnamed = statements.filter(|(_, is_named, _)| !is_named);
+        let unnamed = unnamed.map(|(what, _, batch)| (what, batch));
+        unnamed
+            .chain([("where a repository is".to_owned(), moved)])
+            .collect()
+    }
+
     /// Everything of one session, each kind of row by itself.
-    fn rows(&self, session: SessionId) -> Vec<(&'static str, Batch)> {
+    fn rows(&self, session: SessionId) -> Vec<(String, Batch)> {
+        let other = if session == self.one {
+            self.two
+        } else {
+            self.one
+        };
+        let documents = self.documents(session).into_iter();
+        let mut rows: Vec<(String, Batch)> = documents
+            .map(|(what, batch)| (what.to_owned(), batch))
+            .collect();
+        let statements = self.statements(session).into_iter();
+        let named = statements.filter(|(_, is_named, _)| *is_named);
+        rows.extend(named.map(|(what, _, batch)| (what, batch)));
+        let taken_up = self.stating(self.claim(other, session));
+        rows.push(("that it took up another launch".to_owned(), taken_up));
+        rows
+    }
+
+    /// The documents of one session.
+    fn documents(&self, session: SessionId) -> Vec<(&'static str, Batch)> {
         let with = |fill: &dyn Fn(&mut Batch)| {
             let mut batch = self.newer();
             fill(&mut batch);
@@ -110,10 +265,6 @@ impl Laptop {
         };
         let receipts = self.batch.receipts.iter();
         let receipts: Vec<_> = receipts.filter(|r| r.receipt.session == session).collect();
-        let link = Statement::LinkAttached {
-            session,
-            link: siglum_domain::link::Link::Phase("stolen".to_owned()),
-        };
         vec![
             (
                 "its record",
@@ -150,18 +301,6 @@ impl Laptop {
             (
                 "its receipts",
                 with(&|b| b.receipts = receipts.iter().map(|r| (*r).clone()).collect()),
-            ),
-            (
-                "a statement",
-                with(&|b| {
-                    b.statements.push(replica::wire::StatementDocument {
-                        sequence: 900,
-                        at: b.stamp,
-                        by: "Ann".to_owned(),
-                        source: "cli".to_owned(),
-                        statement: link.clone(),
-                    });
-                }),
             ),
             (
                 "its checkpoint",
@@ -211,34 +350,65 @@ fn replica_state(store: &Store, gateway: &Gateway, laptop: &Laptop) -> Vec<Value
     state
 }
 
+/// Who may not speak for the laptop's ledger: every other kind of credential.
+fn others(store: &Store, issuer: &Issuer) -> Vec<(&'static str, String)> {
+    let ours = tenant(store);
+    let of = |scope| token_for(store, ours, scope, None).0;
+    let limited = |rights: &[Right], repositories: &[&str]| {
+        let repositories = repositories.iter().map(|name| (*name).to_owned());
+        let limits = Limits::new(rights.iter().copied(), repositories).unwrap();
+        limited_token(store, ours, Scope::Launcher, limits, None).0
+    };
+    let admin = json!({ "sub": "8", "groups": ["admins"] });
+    vec![
+        ("another launcher", of(Scope::Launcher)),
+        ("another that may attest", of(Scope::Attester)),
+        ("a token for telemetry", of(Scope::Telemetry)),
+        ("a token for reading", of(Scope::Read)),
+        ("a launcher that only reads", limited(&[Right::Read], &[])),
+        ("a launcher that only sends", limited(&[Right::Sync], &[])),
+        (
+            "a launcher of another repository",
+            limited(&[], &["github.com/o/other"]),
+        ),
+        ("who logged in", issuer.token(&json!({}))),
+        ("an administrator who logged in", issuer.token(&admin)),
+    ]
+}
+
 #[test]
 fn no_credential_says_a_row_that_is_not_its_own() {
     let laptop = Laptop::new();
     each_store(|store| {
-        let gateway = Gateway::start(store);
+        let issuer = Issuer::start(SigningKey::ed25519("a", 1));
+        let gateway = serving(store, &issuer, PEOPLE);
         send(&gateway.launcher(), &laptop.batch).is(200);
         let ours = tenant(store);
         let (one, two) = (laptop.one.to_string(), laptop.two.to_string());
-        let (other, _) = token(store, ours, None, None);
         let (first, _) = token(store, ours, Some(&one), None);
         let (second, _) = token(store, ours, Some(&two), None);
-        let (telemetry, _) = token_for(store, ours, Scope::Telemetry, None);
+        let others = others(store, &issuer);
         let before = replica_state(store, &gateway, &laptop);
-        for (who, token) in [
-            ("another launcher", &other),
-            ("another session", &second),
-            ("a token for telemetry", &telemetry),
-        ] {
-            for (what, batch) in laptop.rows(laptop.one) {
+        let refuse = |who: &str, token: &str, rows: Vec<(String, Batch)>| {
+            for (what, batch) in rows {
                 let answer = send(&gateway.client(token), &batch);
                 assert_eq!(answer.status, 403, "{who} says {what}: {}", answer.text);
-                assert_eq!(
-                    replica_state(store, &gateway, &laptop),
-                    before,
-                    "{who} says {what}"
-                );
             }
+            let after = replica_state(store, &gateway, &laptop);
+            assert_eq!(after, before, "{who}");
+        };
+        for (who, token) in others {
+            refuse(who, &token, laptop.rows(laptop.one));
+            refuse(who, &token, laptop.shared_rows(laptop.one));
         }
+        refuse("another session", &second, laptop.rows(laptop.one));
+        // What names no session is left out by itself.
+        for (what, batch) in laptop.shared_rows(laptop.one) {
+            let answer = send(&gateway.client(&second), &batch).is(200);
+            let aside = answer["positions"]["set_aside"].as_array();
+            assert_eq!(aside.map(Vec::len), Some(1), "{what}: {answer}");
+        }
+        assert_eq!(replica_state(store, &gateway, &laptop), before);
         // By its own row a session's token is refused, and named is what it says of the other one.
         for (what, mut batch) in laptop.rows(laptop.two) {
             batch.sessions.push(laptop.session(laptop.one));
@@ -262,7 +432,7 @@ fn no_credential_says_a_row_that_is_not_its_own() {
         }
         assert_eq!(replica_state(store, &gateway, &laptop), before);
         until("refusals are in the audit", || {
-            audited(&gateway, "replica.refused").len() >= 24
+            audited(&gateway, "replica.refused").len() >= 60
         });
         let refused = audited(&gateway, "replica.refused");
         assert!(
@@ -275,6 +445,96 @@ fn no_credential_says_a_row_that_is_not_its_own() {
             send(&gateway.client(&theirs), &laptop.batch).is(200);
             assert_eq!(replica_state(store, &gateway, &laptop), before);
         }
+    });
+}
+
+#[test]
+fn a_token_of_another_repository_says_no_row_though_it_speaks_for_the_ledger() {
+    let laptop = Laptop::new();
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        send(&gateway.launcher(), &laptop.batch).is(200);
+        let ours = tenant(store);
+        let limits = Limits::new([], ["github.com/o/other".to_owned()]).unwrap();
+        let (limited, id) = limited_token(store, ours, Scope::Launcher, limits, None);
+        hand_over(store, ours, laptop.batch.ledger, id);
+        let before = replica_state(store, &gateway, &laptop);
+        let mut rows = laptop.rows(laptop.one);
+        rows.extend(laptop.shared_rows(laptop.one));
+        for (what, batch) in rows {
+            let problem = send(&gateway.client(&limited), &batch).problem(403, "forbidden");
+            let detail = problem["detail"].as_str().unwrap();
+            assert!(
+                detail.contains("limited to other repositories"),
+                "{what}: {problem}"
+            );
+        }
+        assert_eq!(replica_state(store, &gateway, &laptop), before);
+    });
+}
+
+#[test]
+fn a_session_is_answered_about_itself_and_does_not_say_what_its_ledger_sent() {
+    let laptop = Laptop::new();
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        send(&gateway.launcher(), &laptop.batch).is(200);
+        let asked = |stamp, after| Batch {
+            asks: vec![laptop.one, laptop.two],
+            after: Some(Timestamp::from_seconds(after)),
+            ..Batch::new(laptop.batch.ledger, Timestamp::from_seconds(stamp))
+        };
+        let answered = |answer: &Value| -> Vec<String> {
+            let receipts = answer["positions"]["receipts"].as_array().unwrap().iter();
+            let mut sessions: Vec<String> = receipts
+                .filter(|position| position["number"] != 0)
+                .map(|position| position["session"].as_str().unwrap().to_owned())
+                .collect();
+            sessions.sort();
+            sessions
+        };
+        let (second, _) = token(store, tenant(store), Some(&laptop.two.to_string()), None);
+        let answer = send(&gateway.client(&second), &asked(6_000_000_000, 0)).is(200);
+        assert_eq!(answered(&answer), [laptop.two.to_string()], "{answer}");
+        assert_eq!(answer["positions"].get("remembers"), None, "{answer}");
+        let answer = send(&gateway.launcher(), &asked(6_000_000_001, 5_000_000_000)).is(200);
+        let mut both = [laptop.one, laptop.two].map(|session| session.to_string());
+        both.sort();
+        assert_eq!(answered(&answer), both, "{answer}");
+        assert_eq!(answer["positions"]["remembers"], false, "{answer}");
+    });
+}
+
+#[test]
+fn a_session_says_of_no_lines_that_another_one_wrote_them() {
+    let laptop = Laptop::new();
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        send(&gateway.launcher(), &laptop.batch).is(200);
+        let mut commit = laptop.commit_of(laptop.two);
+        let whose = format!(
+            "SELECT count(*) FROM authors WHERE \"commit\" = '{}' AND spans LIKE '%{}%'",
+            commit.commit, laptop.one
+        );
+        assert_eq!(store.sql(&whose), "0");
+        commit.authors = Some(vec![FileDocument {
+            path: "two.txt".to_owned(),
+            spans: vec![Span {
+                first: 1,
+                last: 2,
+                origin: Origin::Session(laptop.one),
+                bridged: false,
+            }],
+        }]);
+        let mut forged = laptop.newer();
+        forged.commits.push(commit);
+        let (second, _) = token(store, tenant(store), Some(&laptop.two.to_string()), None);
+        send(&gateway.client(&second), &forged).is(200);
+        assert_eq!(store.sql(&whose), "0");
+        // Their home says it.
+        forged.stamp = forged.stamp.plus_millis(1_000);
+        send(&gateway.launcher(), &forged).is(200);
+        assert_eq!(store.sql(&whose), "1");
     });
 }
 
@@ -597,11 +857,7 @@ fn what_a_session_says_in_its_ledgers_name_gives_way() {
         let gateway = Gateway::start(store);
         sync(&laptop, &gateway).ok();
         let (first, _) = token(store, tenant(store), Some(&laptop.one.to_string()), None);
-        let rows = laptop.rows(laptop.one);
-        let (_, statement) = rows
-            .iter()
-            .find(|(name, _)| *name == "a statement")
-            .unwrap();
+        let (_, _, statement) = laptop.statements(laptop.one).remove(0);
         let last = laptop
             .batch
             .statements

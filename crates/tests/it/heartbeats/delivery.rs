@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::played::{put, ran, ticks};
 use crate::gateway::client::Client;
-use crate::gateway::server::{audited, each_store};
+use crate::gateway::server::{Gateway, audited, each_store, on_a_file};
 use crate::harness::{self, until};
-use crate::messages::played::{lines, send, serve};
+use crate::messages::played::{AGENT, arguments, lines, send, serve};
 
 /// What is said in a conversation.
 #[track_caller]
@@ -139,5 +139,49 @@ fn an_alert_goes_where_the_definition_says_whoever_wrote_last() {
             hooks.iter().all(|hook| change.contains(&hook.url)),
             "{change}"
         );
+    });
+}
+
+/// Neither when it is asked for, nor when something is to be delivered to what was named before.
+#[test]
+fn a_webhook_on_this_machine_or_its_network_is_refused_where_nothing_is_named() {
+    on_a_file(|store| {
+        let hook = harness::Gateway::start(&store.world);
+        let by_name = hook.url.replace("127.0.0.1", "localhost");
+        let to = |webhook: &str| {
+            json!({ "agent": AGENT, "every": "1h", "prompt": "!say alert",
+                "target": "webhook", "webhook": webhook })
+        };
+        let naming = serve(store, &["--webhook", "localhost"]);
+        put(&naming.launcher(), "name", &to(&by_name));
+        put(&naming.launcher(), "address", &to(&hook.url));
+        ran(&naming.launcher(), "address", "delivered");
+        assert_eq!(hook.requests().len(), 1);
+        drop(naming);
+        let arguments = arguments(store);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let gateway = Gateway::with(store, &arguments, &[]);
+        let client = gateway.launcher();
+        for place in [
+            by_name.as_str(),
+            hook.url.as_str(),
+            "https://localhost/x",
+            "https://127.0.0.1/x",
+            "https://[::1]/x",
+            "https://10.0.0.1/x",
+            "https://172.16.0.1/x",
+            "https://192.168.0.1/x",
+        ] {
+            let new = json!({ "name": "new", "definition": to(place) });
+            let refused = client.post("/v1/heartbeats", &new);
+            refused.refuses("definition.webhook");
+        }
+        client.get("/v1/heartbeats/new").problem(404, "not-found");
+        for name in ["name", "address"] {
+            let tick = ran(&client, name, "undelivered");
+            let reason = tick["reason"].as_str().unwrap();
+            assert!(reason.contains("not a public address"), "{name}: {tick}");
+        }
+        assert_eq!(hook.requests().len(), 1);
     });
 }

@@ -61,12 +61,9 @@ pub(super) fn admit(
         is_within(&family, &name, receipt.session)?;
     }
     for document in &batch.statements {
-        if let Some(session) = document.statement.session() {
-            is_within(
-                &family,
-                &DocumentName::Statement(document.sequence),
-                session,
-            )?;
+        let name = DocumentName::Statement(document.sequence);
+        for session in document.statement.sessions() {
+            is_within(&family, &name, session)?;
         }
     }
     for document in &batch.checkpoints {

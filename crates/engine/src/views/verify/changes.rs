@@ -13,7 +13,7 @@ use siglum_ledger::{Forgotten, Ledger, LedgerError, SessionState, StoredSession,
 use super::around::Versions;
 use super::noted::{Noted, note_whole, whole_at};
 use super::report::Report;
-use super::{SESSIONS, beside_logs, file, one, tables};
+use super::{SESSIONS, Step, beside_logs, file, one, tables, take_steps};
 use crate::World;
 use crate::damage::undamaged;
 
@@ -42,7 +42,12 @@ pub fn verify_all(
     let verified = whole_at(ledger)?;
     let mut report = Report::default();
     file(ledger, &mut report)?;
-    let unchanged = sessions(world, ledger, true, &mut report, progress)?;
+    let mut unchanged = 0;
+    let walk: Step<'_> = &mut |ledger, report| {
+        unchanged = sessions(world, ledger, true, report, progress)?;
+        Ok(())
+    };
+    take_steps(ledger, &mut report, None, [walk])?;
     tables(ledger, &mut report)?;
     note_whole(ledger, report.is_sound().then_some(begun));
     Ok(Verification {

@@ -67,19 +67,39 @@ fn file(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError>
 /// Verifies what belongs to no session, or might.
 fn tables(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError> {
     beside_logs(ledger, report)?;
-    around::strays(ledger, report)?;
-    sinks::strangers(ledger, report)
+    let steps: [Step<'_>; 2] = [&mut around::strays, &mut sinks::strangers];
+    take_steps(ledger, report, None, steps)
 }
 
 /// Verifies the tables beside the logs, and the audit.
 fn beside_logs(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError> {
-    around::miscounted(ledger, report)?;
-    around::rotten(ledger, report)?;
-    around::audit(ledger, report)
+    let steps: [Step<'_>; 3] = [
+        &mut around::miscounted,
+        &mut around::rotten,
+        &mut around::audit,
+    ];
+    take_steps(ledger, report, None, steps)
 }
 
-/// One look at a session.
+/// One look at a session, or at what is beside them.
 type Step<'a> = &'a mut dyn FnMut(&mut dyn Ledger, &mut Report) -> Result<(), LedgerError>;
+
+/// Takes some steps. What stops one of them is told, and ends no other.
+fn take_steps<'a>(
+    ledger: &mut dyn Ledger,
+    report: &mut Report,
+    session: Option<SessionId>,
+    steps: impl IntoIterator<Item = Step<'a>>,
+) -> Result<(), LedgerError> {
+    let place = session.map_or("the tables", |_| "its rows");
+    for step in steps {
+        match step(ledger, report) {
+            Err(LedgerError::Damaged(what)) => report.damaged(session, place, what, RESTORE),
+            other => other?,
+        }
+    }
+    Ok(())
+}
 
 /// Verifies one session; its log from where it was `verified` up to, or as a whole. What stops the look at it is told of it,
 /// and ends nothing else. Gives how far its log is sound; nothing where anything is wrong with the session.
@@ -110,14 +130,7 @@ fn one(
         &mut |ledger, report| around::versions(world, ledger, id, versions, report),
         &mut |ledger, report| sinks::cursors(ledger, id, report),
     ];
-    for step in steps {
-        match step(ledger, report) {
-            Err(LedgerError::Damaged(what)) => {
-                report.damaged(Some(id), "its rows", what, RESTORE);
-            }
-            other => other?,
-        }
-    }
+    take_steps(ledger, report, Some(id), steps)?;
     let was = stored
         .record
         .as_ref()
