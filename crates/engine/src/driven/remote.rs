@@ -22,7 +22,7 @@ use crate::Here;
 use crate::driven::launch;
 use crate::identity::audit::{self, Entry};
 use crate::identity::links::{self, Change, LinksError};
-use crate::identity::{self, FirstLinks, Name, open_session};
+use crate::identity::{self, FirstLinks, Name, SessionClaim, SessionIdentity, open_session};
 use crate::record::session_log;
 
 /// The most repositories that one session may name.
@@ -244,7 +244,8 @@ fn known(
     {
         return Ok(Some(known));
     }
-    let Some(of_name) = tx.session_by_alias(&new.agent, native)? else {
+    let of_name = identity::find(tx, SessionClaim::Alias(&new.agent, native))?;
+    let Some(of_name) = of_name.map(SessionIdentity::session) else {
         return Ok(None);
     };
     match new.id {

@@ -1,10 +1,40 @@
 //! Which session a hook speaks of, where it came from, and when it ends.
 
+use siglum_domain::AgentName;
 use siglum_domain::intake::AgentMatter;
-use siglum_domain::observation::{Side, StartKind, ToolClass};
+use siglum_domain::observation::{Side, StartKind, ToolClass, event};
 use siglum_ledger::{CheckpointFilter, CheckpointKind, OutputMention, Relation, SessionOrigin};
 
 use super::stage::*;
+use crate::identity::{self, SessionClaim, SessionIdentity};
+
+#[test]
+fn a_claim_names_a_session_if_it_names_one_alone() {
+    let mut stage = Stage::new();
+    let shell = |id: &str| call(id, "p", 2, ToolClass::Shell);
+    let one = stage.hear(says("one", vec![shell("own"), shell("both")]));
+    let two = stage.hear(says("two", vec![shell("both")]));
+    let other = AgentName::new("other").unwrap();
+    stage.hear(AgentMatter {
+        agent: other.clone(),
+        ..says("two", vec![prompt("p", 3)])
+    });
+    let (agent, first, second) = (agent(), native("one"), native("two"));
+    let (own, both) = (event::tool("own"), event::tool("both"));
+    for (claim, expected) in [
+        (SessionClaim::Id(two), Some(two)),
+        (SessionClaim::Alias(&agent, &second), Some(two)),
+        (SessionClaim::Alias(&other, &first), None),
+        (SessionClaim::Native(&first), Some(one)),
+        (SessionClaim::Native(&second), None),
+        (SessionClaim::Call(&own), Some(one)),
+        (SessionClaim::Call(&both), None),
+    ] {
+        let found = stage.read(|tx| identity::find(tx, claim));
+        let found = found.map(SessionIdentity::session);
+        assert_eq!(found, expected, "{claim:?}");
+    }
+}
 
 #[test]
 fn a_named_session_wins_over_an_alias_and_an_alias_over_a_new_one() {

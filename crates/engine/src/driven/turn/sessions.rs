@@ -13,7 +13,7 @@ use super::{TurnError, at_home, attempt, driven, writable};
 use crate::Here;
 use crate::identity::access;
 use crate::identity::audit::{self, Entry};
-use crate::identity::{self, FirstLinks, Name, open_session};
+use crate::identity::{self, FirstLinks, Name, SessionClaim, open_session};
 
 /// What a driver says of a session that it creates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +39,8 @@ pub fn create(
     let home = ledger.id();
     let native = alias(&new.conversation)?;
     attempt(ledger, Durability::Disk, |tx| {
-        if let Some(known) = tx.session_by_alias(&new.agent, &native)? {
-            return driven(tx, known);
+        if let Some(known) = identity::find(tx, SessionClaim::Alias(&new.agent, &native))? {
+            return driven(tx, known.session());
         }
         let record = record(here, home, &new.agent, &new.conversation, new.cwd.clone());
         put(tx, &record, &native, &new.links, &new.by)?;
@@ -66,8 +66,8 @@ pub fn fork(
     let native = alias(conversation)?;
     attempt(ledger, Durability::Disk, |tx| {
         let parent = driven(tx, from)?;
-        if let Some(known) = tx.session_by_alias(&parent.agent, &native)? {
-            let known = driven(tx, known)?;
+        if let Some(known) = identity::find(tx, SessionClaim::Alias(&parent.agent, &native))? {
+            let known = driven(tx, known.session())?;
             return match known.parent {
                 Some((of, Relation::Fork)) if of == from => Ok(known),
                 _ => Err(TurnError::Invalid {
