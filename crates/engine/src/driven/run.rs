@@ -139,12 +139,11 @@ fn create_unnamed(
         record,
         name: None,
         links: FirstLinks::stated_by("api", &wanted.links)?,
+        statement: None,
         by: &wanted.by,
+        audit: Some((here, json!({}))),
     };
-    write(ledger, Durability::Disk, |tx| {
-        open_session(tx, &opened)?;
-        audit::session_created(tx, here, &wanted.by, id, json!({}))
-    })?;
+    write(ledger, Durability::Disk, |tx| open_session(tx, &opened))?;
     Ok(opened.record)
 }
 

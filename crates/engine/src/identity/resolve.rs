@@ -261,7 +261,9 @@ fn create(
             record,
             name: Some(Name::Native(&matter.native)),
             links: FirstLinks::default(),
+            statement: None,
             by: matter.agent.as_str(),
+            audit: None,
         },
     )?;
     Ok(id)

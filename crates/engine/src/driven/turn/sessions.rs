@@ -1,6 +1,6 @@
 //! Driven sessions come to be, fork, and are archived.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, TurnId};
@@ -43,9 +43,8 @@ pub fn create(
             return driven(tx, known.session());
         }
         let record = record(here, home, &new.agent, &new.conversation, new.cwd.clone());
-        put(tx, &record, &native, &new.links, &new.by)?;
-        audit::session_created(tx, here, &new.by, record.id, json!({}))?;
-        Ok(record)
+        let audit = (here, json!({}));
+        open_driven(tx, record, &native, &new.links, &new.by, audit)
     })
 }
 
@@ -85,9 +84,8 @@ pub fn fork(
             parent_at: Some(at),
             ..record(here, home, &parent.agent, conversation, parent.cwd)
         };
-        put(tx, &record, &native, &[], by)?;
-        audit::session_created(tx, here, by, record.id, json!({ "parent_at": at }))?;
-        Ok(record)
+        let audit = (here, json!({ "parent_at": at }));
+        open_driven(tx, record, &native, &[], by, audit)
     })
 }
 
@@ -185,18 +183,22 @@ fn record(
     }
 }
 
-fn put(
+fn open_driven(
     tx: &mut dyn Transaction,
-    record: &SessionRecord,
+    record: SessionRecord,
     name: &NativeId,
     links: &[Link],
     by: &str,
-) -> Result<(), TurnError> {
+    audit: (&Here<'_>, Value),
+) -> Result<SessionRecord, TurnError> {
     let opened = identity::NewSession {
-        record: record.clone(),
+        record,
         name: Some(Name::Caller(name)),
         links: FirstLinks::stated_by("api", links)?,
+        statement: None,
         by,
+        audit: Some(audit),
     };
-    Ok(open_session(tx, &opened)?)
+    open_session(tx, &opened)?;
+    Ok(opened.record)
 }
