@@ -3,10 +3,13 @@
 use siglum_domain::AgentName;
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Side, StartKind, ToolClass, event};
-use siglum_ledger::{CheckpointFilter, CheckpointKind, OutputMention, Relation, SessionOrigin};
+use siglum_ledger::{
+    CheckpointFilter, CheckpointKind, Durability, OutputMention, Relation, SessionOrigin, write,
+};
 
 use super::stage::*;
 use crate::identity::{self, SessionClaim, SessionIdentity};
+use crate::record::session;
 
 #[test]
 fn a_claim_names_a_session_if_it_names_one_alone() {
@@ -34,6 +37,25 @@ fn a_claim_names_a_session_if_it_names_one_alone() {
         let found = found.map(SessionIdentity::session);
         assert_eq!(found, expected, "{claim:?}");
     }
+}
+
+#[test]
+fn a_known_session_goes_on_and_has_the_name_too() {
+    let mut stage = Stage::new();
+    let one = stage.hear(says("one", vec![started(1, StartKind::Startup), ended(9)]));
+    assert_eq!(stage.session(one).ended_at, Some(at(9)));
+    let more = says("again", vec![prompt("p", 20)]);
+    stage.play(|world, ledger| {
+        write(ledger, Durability::Process, |tx| {
+            let known = identity::find(tx, SessionClaim::Id(one))?.unwrap();
+            session::record_known(tx, world.ids, world.now(), known, &more)
+        })
+        .unwrap();
+    });
+    let record = stage.session(one);
+    assert_eq!((record.ended_at, record.last_at), (None, at(20)));
+    assert_eq!(stage.named("again"), Some(one));
+    assert_eq!(stage.sessions().len(), 1);
 }
 
 #[test]
