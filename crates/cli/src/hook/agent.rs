@@ -16,7 +16,7 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, Oid};
 use siglum_engine::identity::sighting_keys::side_key;
 use siglum_gitstore::{HeadRead, Repo, discover};
-use siglum_ledger::{Ledger, read};
+use siglum_ledger::Ledger;
 
 use super::delivery::Delivery;
 use super::edited_file::{checkout_of, see_file};
@@ -374,13 +374,7 @@ fn log_before(
     event: &str,
 ) -> Option<u64> {
     let key = side_key("head", event, Side::Before);
-    let seen = read(delivery.ledger().ok()?, |tx| {
-        match tx.session_by_alias(agent, &reduced.native)? {
-            Some(session) => tx.entry(session, Source::Hook, &key),
-            None => Ok(None),
-        }
-    });
-    match seen.ok().flatten()?.observation.fact {
+    match delivery.sighting(agent, &reduced.native, &key)? {
         Fact::HeadSeen { log, .. } => log,
         _ => None,
     }

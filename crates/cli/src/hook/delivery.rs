@@ -5,9 +5,10 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use siglum_domain::intake::{Decline, Intake, Matter, Place, VERSION};
+use siglum_domain::observation::{Fact, Source};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::redact::Redactor;
-use siglum_domain::{AgentName, NativeId, Timestamp};
+use siglum_domain::{AgentName, NativeId, SessionId, Timestamp};
 use siglum_engine::record::deliver::{Delivered, deliver};
 use siglum_gitstore::Repo;
 use siglum_ledger::sqlite::Open;
@@ -29,6 +30,8 @@ pub struct Delivery {
     pub now: Timestamp,
     edge: String,
     ledger: Option<SqliteLedger>,
+    /// The session that was looked up for this delivery, by what its agent calls it.
+    session: Option<(AgentName, NativeId, SessionId)>,
     worker_wanted: bool,
 }
 
@@ -40,6 +43,7 @@ impl Delivery {
             now: clock::now(),
             edge: edge.to_owned(),
             ledger: None,
+            session: None,
             worker_wanted: false,
         }
     }
@@ -61,12 +65,36 @@ impl Delivery {
             .expect("because it was opened just now"))
     }
 
+    /// The session that an agent calls so, if the ledger knows one. One that is there is looked up once for each delivery.
+    ///
+    /// # Errors
+    /// The ledger cannot be reached.
+    pub fn session(
+        &mut self,
+        agent: &AgentName,
+        native: &NativeId,
+    ) -> Result<Option<SessionId>, LedgerError> {
+        if let Some((of, name, session)) = &self.session
+            && (of, name) == (agent, native)
+        {
+            return Ok(Some(*session));
+        }
+        let session = read(self.ledger()?, |tx| tx.session_by_alias(agent, native))?;
+        self.session = session.map(|session| (agent.clone(), native.clone(), session));
+        Ok(session)
+    }
+
     /// Whether the ledger knows a session by this id; no, if it cannot be reached.
     pub fn knows(&mut self, agent: &AgentName, native: &NativeId) -> bool {
-        let Ok(ledger) = self.ledger() else {
-            return false;
-        };
-        read(ledger, |tx| tx.session_by_alias(agent, native)).is_ok_and(|s| s.is_some())
+        self.session(agent, native).is_ok_and(|s| s.is_some())
+    }
+
+    /// What a hook of a session saw before under this key, where the ledger knows it.
+    pub fn sighting(&mut self, agent: &AgentName, native: &NativeId, key: &str) -> Option<Fact> {
+        let session = self.session(agent, native).ok()??;
+        let ledger = self.ledger().ok()?;
+        let seen = read(ledger, |tx| tx.entry(session, Source::Hook, key));
+        Some(seen.ok()??.observation.fact)
     }
 
     /// Whether nothing was ever heard of a session, and nothing of it can be waiting anywhere.
@@ -78,11 +106,8 @@ impl Delivery {
     ) -> bool {
         let here = repo.map(|r| repository_spool(&r.siglum_dir()));
         let waits = !self.home.spool().is_empty() || here.is_some_and(|spool| !spool.is_empty());
-        let Ok(ledger) = self.ledger() else {
-            return false;
-        };
-        let unknown = read(ledger, |tx| tx.session_by_alias(agent, native));
-        !waits && unknown.is_ok_and(|session| session.is_none())
+        let session = self.session(agent, native);
+        !waits && session.is_ok_and(|session| session.is_none())
     }
 
     /// Has the processes listed that sessions are bound to on this machine, so that the next hook need not ask the ledger.
@@ -125,6 +150,7 @@ impl Delivery {
         intake: &Intake,
         repo: Option<&Repo>,
     ) -> Result<Option<Delivered>, SpoolError> {
+        self.session = None;
         let reached = if self.home.spool().is_empty() {
             self.ledger()
                 .map(|l| l as &mut dyn Ledger)

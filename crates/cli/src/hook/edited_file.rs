@@ -5,7 +5,7 @@ use std::path::Path;
 
 use siglum_agents::{EditHint, Reduced, WriteHint};
 use siglum_domain::AgentName;
-use siglum_domain::observation::{CallWrite, DiskState, Fact, FileVersion, Side, Source};
+use siglum_domain::observation::{CallWrite, DiskState, Fact, FileVersion, Side};
 use siglum_domain::provenance::start_among_others;
 use siglum_engine::identity::sighting_keys::{file_key, keyed_path};
 use siglum_gitstore::{ObjectAddress, ObjectStore, Repo, blob_id, discover, file_identity};
@@ -137,13 +137,7 @@ fn version_before(
         return None;
     }
     let key = file_key(&edit.event, path, Side::Before);
-    let known = read(delivery.ledger().ok()?, |tx| {
-        match tx.session_by_alias(agent, &reduced.native)? {
-            Some(session) => tx.entry(session, Source::Hook, &key),
-            None => Ok(None),
-        }
-    });
-    match known.ok().flatten()?.observation.fact {
+    match delivery.sighting(agent, &reduced.native, &key)? {
         Fact::FileSeen { version, .. } => Some(version),
         _ => None,
     }

@@ -78,20 +78,19 @@ pub fn register(
                 at,
             )
         };
+        let launch = new.launch.clone();
+        let launched = Statement::Launched { session, launch };
         open_session(
             tx,
             &NewSession {
                 record,
                 name: None,
                 links: first.clone(),
+                statement: Some(("launcher", launched)),
                 by: &new.by,
+                audit: Some((here, json!({ "program": new.launch.program }))),
             },
         )?;
-        let launch = new.launch.clone();
-        let launched = Statement::Launched { session, launch };
-        tx.state(at, &new.by, "launcher", &launched)?;
-        let more = json!({ "program": new.launch.program });
-        audit::session_created(tx, here, &new.by, session, more)?;
         links::note_left_out(tx, here.ids, at, (session, &new.by), &new.left_out)?;
         Ok(())
     })

@@ -22,7 +22,7 @@ use crate::Here;
 use crate::driven::launch;
 use crate::identity::audit::{self, Entry};
 use crate::identity::links::{self, Change, LinksError};
-use crate::identity::{self, FirstLinks, Name, open_session};
+use crate::identity::{self, FirstLinks, Name, SessionClaim, SessionIdentity, open_session};
 use crate::record::session_log;
 
 /// The most repositories that one session may name.
@@ -146,7 +146,11 @@ pub fn create(
         worktree: repositories.first().and(new.repositories.first()).cloned(),
         ..record
     };
-    let (session, at) = (record.id, record.created_at);
+    let session = record.id;
+    let works = (!repositories.is_empty()).then_some(Statement::WorksIn {
+        session,
+        repositories,
+    });
     let is_home = record.home == ledger;
     let named = match &new.native {
         Some(native) => Name::Native(native),
@@ -156,19 +160,13 @@ pub fn create(
         record,
         name: is_home.then_some(named),
         links: FirstLinks::stated_by("api", &new.links)?,
+        statement: works.map(|works| ("api", works)),
         by: &new.by,
+        audit: None,
     };
     open_session(tx, &opened)?;
-    let record = opened.record;
-    if !repositories.is_empty() {
-        let works = Statement::WorksIn {
-            session,
-            repositories,
-        };
-        tx.state(at, &new.by, "api", &works)?;
-    }
     Ok(Created {
-        record,
+        record: opened.record,
         already: false,
     })
 }
@@ -244,7 +242,8 @@ fn known(
     {
         return Ok(Some(known));
     }
-    let Some(of_name) = tx.session_by_alias(&new.agent, native)? else {
+    let of_name = identity::find(tx, SessionClaim::Alias(&new.agent, native))?;
+    let Some(of_name) = of_name.map(SessionIdentity::session) else {
         return Ok(None);
     };
     match new.id {

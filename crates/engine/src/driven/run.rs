@@ -26,7 +26,7 @@ use crate::Here;
 use crate::driven::turn::{self, Hold, Opened, TurnError};
 use crate::identity::audit;
 use crate::identity::links::{self, Change};
-use crate::identity::{FirstLinks, NewSession, open_session};
+use crate::identity::{self, FirstLinks, NewSession, SessionClaim, SessionIdentity, open_session};
 
 /// Runs of a session that are looked through for the agent's own id.
 const LOOK_BACK: usize = 64;
@@ -139,12 +139,11 @@ fn create_unnamed(
         record,
         name: None,
         links: FirstLinks::stated_by("api", &wanted.links)?,
+        statement: None,
         by: &wanted.by,
+        audit: Some((here, json!({}))),
     };
-    write(ledger, Durability::Disk, |tx| {
-        open_session(tx, &opened)?;
-        audit::session_created(tx, here, &wanted.by, id, json!({}))
-    })?;
+    write(ledger, Durability::Disk, |tx| open_session(tx, &opened))?;
     Ok(opened.record)
 }
 
@@ -239,7 +238,8 @@ pub fn record_native_id(
         other = None;
         let record = tx.session(session)?;
         let record = record.ok_or_else(|| LedgerError::Damaged(format!("no session {session}")))?;
-        let known = tx.session_by_alias(&record.agent, native)?;
+        let known = identity::find(tx, SessionClaim::Alias(&record.agent, native))?;
+        let known = known.map(SessionIdentity::session);
         other = known.filter(|known| *known != session);
         if other.is_some() {
             return Ok(record.conversation);

@@ -16,19 +16,10 @@ pub mod statements;
 #[cfg(test)]
 mod tests;
 
-use siglum_domain::{RepositoryId, SessionId};
-
 pub(crate) use claims::{
     LINK_SOURCE, bound_above, is_proven_by, launch_of_link, nearest_above, proven, target,
 };
 pub use claims::{Standing, UNREADABLE_TOKEN, standing};
 pub(crate) use inherit::inherit;
 pub(crate) use open::{FirstLinks, Name, NewSession, open_session};
-pub(crate) use resolve::resolve;
-
-/// The session that everything after this speaks of. Made by [`resolve`] alone.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SessionIdentity {
-    pub(crate) session: SessionId,
-    pub(crate) repository: Option<RepositoryId>,
-}
+pub(crate) use resolve::{SessionClaim, SessionIdentity, find, note_activity, resolve};

@@ -1,9 +1,12 @@
 //! The one door through which sessions come to be, whoever opens it.
 
+use serde_json::Value;
 use siglum_domain::NativeId;
 use siglum_domain::link::{Link, Stated};
 use siglum_ledger::{LedgerError, SessionRecord, Statement, Transaction};
 
+use crate::Here;
+use crate::identity::audit;
 use crate::identity::links::{self, LinksError};
 
 /// The name under which a session is found again.
@@ -50,19 +53,23 @@ impl FirstLinks {
 }
 
 /// A session that is to come to be.
-#[derive(Debug)]
 pub(crate) struct NewSession<'a> {
     pub(crate) record: SessionRecord,
     /// The name under which it is found again; one that has none is found by its id alone.
     pub(crate) name: Option<Name<'a>>,
     /// What it works for.
     pub(crate) links: FirstLinks,
-    /// Who opens it, and states the links.
+    /// What else is stated of it when it begins, and where.
+    pub(crate) statement: Option<(&'a str, Statement)>,
+    /// Who opens it, and states all that.
     pub(crate) by: &'a str,
+    /// What the audit has of it beside what the ledger has: whoever asks for a session in so many words is in there. `None`
+    /// also where more is to be written after it, by whoever writes that: until the end of the transaction nobody else
+    /// writes into the audit.
+    pub(crate) audit: Option<(&'a Here<'a>, Value)>,
 }
 
-/// Opens a session. Whoever asks for one in so many words also writes it into the audit, when all else is written: until
-/// the end of the transaction nobody else writes there.
+/// Opens a session.
 pub(crate) fn open_session(
     tx: &mut dyn Transaction,
     new: &NewSession<'_>,
@@ -78,6 +85,12 @@ pub(crate) fn open_session(
         let link = link.clone();
         let attached = Statement::LinkAttached { session, link };
         tx.state(at, new.by, source, &attached)?;
+    }
+    if let Some((source, statement)) = &new.statement {
+        tx.state(at, new.by, source, statement)?;
+    }
+    if let Some((here, more)) = &new.audit {
+        audit::session_created(tx, here, new.by, session, more.clone())?;
     }
     Ok(())
 }

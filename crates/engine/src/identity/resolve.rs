@@ -1,14 +1,100 @@
-//! Whose session a hook's claims are, or an imported transcript's.
+//! Whose session it is that somebody names, and that of a hook's claims or of an imported transcript's.
 
 use siglum_domain::intake::{AgentMatter, Decline};
 use siglum_domain::observation::{Fact, Observation, StartKind};
 use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{ConversationId, IdSource, LedgerId, RepositoryId, SessionId, Timestamp};
+use siglum_domain::{
+    AgentName, ConversationId, IdSource, LedgerId, NativeId, RepositoryId, SessionId, Timestamp,
+};
 use siglum_ledger::{LedgerError, Mode, Relation, SessionOrigin, SessionRecord, Transaction};
 
 use super::claims::{Taken, check_claim, take_up};
-use super::{FirstLinks, Name, NewSession, SessionIdentity, open_session};
+use super::{FirstLinks, Name, NewSession, open_session};
 use crate::identity::repositories::note_place;
+
+/// The session that everything after this speaks of. Nobody but this module makes one, so that what is appended has been
+/// resolved.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SessionIdentity {
+    session: SessionId,
+    repository: Option<RepositoryId>,
+}
+
+impl SessionIdentity {
+    pub(crate) const fn session(self) -> SessionId {
+        self.session
+    }
+
+    /// Where that was seen which is written, as far as that is known.
+    pub(crate) const fn repository(self) -> Option<RepositoryId> {
+        self.repository
+    }
+
+    /// The same session, of which something was seen in this repository.
+    pub(crate) const fn within(self, repository: Option<RepositoryId>) -> Self {
+        Self { repository, ..self }
+    }
+}
+
+/// How somebody says which session is meant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SessionClaim<'a> {
+    /// By the ledger's own id.
+    Id(SessionId),
+    /// By what its agent or a caller calls it.
+    Alias(&'a AgentName, &'a NativeId),
+    /// By such a name alone, whichever agent it is of.
+    Native(&'a NativeId),
+    /// By the key of a call that stands in its log.
+    Call(&'a str),
+}
+
+/// The session that a claim names, if it names one, and only one.
+pub(crate) fn find(
+    tx: &mut dyn Transaction,
+    claim: SessionClaim<'_>,
+) -> Result<Option<SessionIdentity>, LedgerError> {
+    let session = match claim {
+        SessionClaim::Id(id) => tx.session(id)?.map(|known| known.id),
+        SessionClaim::Alias(agent, native) => tx.session_by_alias(agent, native)?,
+        SessionClaim::Native(native) => {
+            let named = tx.sessions_by_native(native)?;
+            let mut sessions: Vec<SessionId> = named.into_iter().map(|(_, id)| id).collect();
+            sessions.sort();
+            sessions.dedup();
+            only(&sessions)
+        }
+        SessionClaim::Call(event) => only(&tx.sessions_of_call(event, 2)?),
+    };
+    Ok(session.map(|session| SessionIdentity {
+        session,
+        repository: None,
+    }))
+}
+
+fn only(sessions: &[SessionId]) -> Option<SessionId> {
+    match sessions {
+        [session] => Some(*session),
+        _ => None,
+    }
+}
+
+/// Notes that something was heard of a session whose id is known: it goes on where it had ended, and has this name, too.
+pub(crate) fn note_activity(
+    tx: &mut dyn Transaction,
+    identity: SessionIdentity,
+    at: Timestamp,
+    matter: &AgentMatter,
+) -> Result<(), LedgerError> {
+    let session = identity.session;
+    let (first_at, last_at) = span(matter, at);
+    tx.touch(session, last_at, None, None)?;
+    tx.add_alias(&matter.agent, &matter.native, session, first_at)?;
+    match starts(matter) {
+        true => goes_on(tx, session, matter, last_at),
+        false => Ok(()),
+    }
+}
 
 /// First match wins: a session named by the caller, a known alias, the one that a launcher started
 /// this process for, a new session.
@@ -36,9 +122,9 @@ pub(crate) fn resolve(
     };
     let known = match named {
         Some(id) => Some(id),
-        None => tx.session_by_alias(&matter.agent, &matter.native)?,
+        None => by_alias(tx, matter, &matter.native)?,
     };
-    let first_at = matter.observations.iter().map(|o| o.at).min().unwrap_or(at);
+    let (first_at, last_at) = span(matter, at);
     let taken = check_claim(tx, matter, first_at)?;
     let launched = match (&taken, &matter.claim) {
         (Some(Taken::Up(_)), Some(claim)) => Some(claim.session),
@@ -60,7 +146,6 @@ pub(crate) fn resolve(
     if let (Some(Taken::Up(standing)), Some(launched)) = (&taken, launched) {
         take_up(tx, launched, standing, session, matter, first_at)?;
     }
-    let last_at = matter.observations.iter().map(|o| o.at).max().unwrap_or(at);
     let place = repository.zip(matter.place.as_ref().map(|p| p.worktree.as_str()));
     tx.touch(session, last_at, place, matter.cwd.as_deref())?;
     // A known name may be a caller's: whether it is the agent's, too, is said once for each turn.
@@ -88,6 +173,21 @@ pub(crate) fn resolve(
         session,
         repository,
     })
+}
+
+fn by_alias(
+    tx: &mut dyn Transaction,
+    matter: &AgentMatter,
+    native: &NativeId,
+) -> Result<Option<SessionId>, LedgerError> {
+    let known = find(tx, SessionClaim::Alias(&matter.agent, native))?;
+    Ok(known.map(SessionIdentity::session))
+}
+
+/// When the first and the last was seen of what is said.
+fn span(matter: &AgentMatter, at: Timestamp) -> (Timestamp, Timestamp) {
+    let seen = || matter.observations.iter().map(|o| o.at);
+    (seen().min().unwrap_or(at), seen().max().unwrap_or(at))
 }
 
 /// Whether all that is said is that a process ends below a driven session. Some agents name a session then that they never
@@ -161,7 +261,9 @@ fn create(
             record,
             name: Some(Name::Native(&matter.native)),
             links: FirstLinks::default(),
+            statement: None,
             by: matter.agent.as_str(),
+            audit: None,
         },
     )?;
     Ok(id)
@@ -195,7 +297,7 @@ fn relate(
     matter: &AgentMatter,
 ) -> Result<(), LedgerError> {
     if let Some(parent) = &matter.parent
-        && let Some(parent) = tx.session_by_alias(&matter.agent, parent)?
+        && let Some(parent) = by_alias(tx, matter, parent)?
     {
         return tx.set_parent(session, parent, Relation::Fork);
     }

@@ -1,6 +1,6 @@
 //! Every door through which a session comes to be gives the same answer to the same claims and links.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use siglum_domain::audit::Action;
 use siglum_domain::context::{Cause, Policy, RouteKey};
 use siglum_domain::intake::AgentMatter;
@@ -276,13 +276,18 @@ fn attached(stage: &mut Stage, session: SessionId) -> Vec<Link> {
     statements::links(&stage.read(|tx| tx.statements_of_session(session)))
 }
 
-fn audited(stage: &mut Stage, session: SessionId) -> usize {
+/// What the audit has of the making of a session, entry by entry.
+fn audited(stage: &mut Stage, session: SessionId) -> Vec<Value> {
     let filter = AuditFilter {
         session: Some(session),
         action: Some(Action::SessionCreated.as_str().to_owned()),
         ..AuditFilter::default()
     };
-    stage.read(|tx| tx.audit(&filter)).len()
+    let entries = stage.read(|tx| tx.audit(&filter));
+    let bodies = entries.into_iter().filter_map(|entry| entry.body);
+    bodies
+        .map(|body| serde_json::from_str(body.text.as_str()).unwrap())
+        .collect()
 }
 
 #[test]
@@ -356,14 +361,18 @@ fn a_session_begins_with_256_links_at_most_at_every_door() {
 }
 
 #[test]
-fn who_requested_a_session_is_in_the_audit_once() {
+fn who_requested_a_session_is_in_the_audit_once_with_its_links() {
     for door in DOORS {
         let mut stage = Stage::new();
-        let session = door.open(&mut stage, "one", "chat-1", &[]).unwrap();
+        let mut open = || door.open(&mut stage, "one", "chat-1", &[Link::PrNumber(7)]);
+        let session = open().unwrap();
         if door.names() {
-            door.open(&mut stage, "one", "chat-1", &[]).unwrap();
+            open().unwrap();
         }
-        let expected = usize::from(door.is_audited());
-        assert_eq!(audited(&mut stage, session), expected, "{door:?}");
+        let audited = audited(&mut stage, session);
+        assert_eq!(audited.len(), usize::from(door.is_audited()), "{door:?}");
+        for body in audited {
+            assert_eq!(body["links"]["pr_number"], json!([7]), "{door:?}");
+        }
     }
 }

@@ -55,7 +55,8 @@ fn write_down(
 ) -> Result<Delivered, LedgerError> {
     match &intake.matter {
         Matter::Agent(matter) => {
-            session::record(tx, home, ids, intake.at, matter).map(Delivered::Session)
+            let identity = session::record(tx, home, ids, intake.at, matter)?;
+            Ok(Delivered::Session(identity.session()))
         }
         Matter::Intent(seen) => {
             let repository = note_place(tx, ids, &seen.place, intake.at)?;

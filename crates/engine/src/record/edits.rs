@@ -31,7 +31,7 @@ pub(crate) fn edit(
     else {
         return Ok(());
     };
-    let (repository, place) = match (own, identity.repository, &matter.place) {
+    let (repository, place) = match (own, identity.repository(), &matter.place) {
         (Some(own), ..) => (note_place(tx, ids, own, observation.at)?, own),
         (None, Some(repository), Some(place)) => (repository, place),
         _ => return Ok(()),
@@ -41,7 +41,7 @@ pub(crate) fn edit(
         &keyed_path(path, own.as_ref()),
         Side::Before,
     );
-    let earlier = tx.entry(identity.session, observation.source, &key)?;
+    let earlier = tx.entry(identity.session(), observation.source, &key)?;
     let mut detail = EditDetail {
         after: *disk,
         write: write.as_deref().cloned(),
@@ -56,7 +56,7 @@ pub(crate) fn edit(
         _ => (observation.at, after.clone()),
     };
     tx.put_edit(&EditRecord {
-        session: identity.session,
+        session: identity.session(),
         event: observation.event.clone(),
         turn,
         repository,

@@ -20,12 +20,12 @@ pub(crate) fn take(
     identity: SessionIdentity,
     matter: &AgentMatter,
 ) -> Result<(), LedgerError> {
-    let matter = &*calls::named(tx, identity.session, matter)?;
+    let matter = &*calls::named(tx, identity.session(), matter)?;
     for seen in &matter.observations {
         if is_evidence(seen) {
             session_log::append(tx, ids, at, identity, matter, seen)?;
         } else {
-            running(tx, identity.session, matter, seen)?;
+            running(tx, identity.session(), matter, seen)?;
         }
     }
     Ok(())

@@ -30,7 +30,7 @@ pub(crate) fn file_before(
     };
     let path = keyed_path(path, place.as_ref());
     let key = file_key(&before.event, &path, Side::After);
-    match tx.entry(identity.session, before.source, &key)? {
+    match tx.entry(identity.session(), before.source, &key)? {
         Some(entry) => edits::edit(tx, ids, identity, matter, entry.turn, &entry.observation),
         None => Ok(()),
     }
@@ -45,11 +45,11 @@ pub(crate) fn head_before(
     before: &Observation,
 ) -> Result<(), LedgerError> {
     let key = side_key("head", &before.event, Side::After);
-    let Some(entry) = tx.entry(identity.session, before.source, &key)? else {
+    let Some(entry) = tx.entry(identity.session(), before.source, &key)? else {
         return Ok(());
     };
     let from = entry.sequence.saturating_sub(TOGETHER);
-    let near = tx.entries(identity.session, from, 2 * TOGETHER as usize)?;
+    let near = tx.entries(identity.session(), from, 2 * TOGETHER as usize)?;
     let of_call: Vec<_> = near
         .into_iter()
         .map(|e| e.observation)

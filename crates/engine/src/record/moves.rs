@@ -45,10 +45,10 @@ pub(crate) fn note(
     delivery: &[Observation],
     after: &Observation,
 ) -> Result<(), LedgerError> {
-    let (Some(repository), Some(place)) = (identity.repository, place) else {
+    let (Some(repository), Some(place)) = (identity.repository(), place) else {
         return Ok(());
     };
-    let Some(before) = before(tx, identity.session, after)? else {
+    let Some(before) = before(tx, identity.session(), after)? else {
         return Ok(());
     };
     for commit in made_between(&before.fact, &after.fact) {
@@ -56,7 +56,7 @@ pub(crate) fn note(
         tx.put_move(&HeadMove {
             repository,
             commit: commit.clone(),
-            session: identity.session,
+            session: identity.session(),
             event: after.event.clone(),
             mention: mention.unwrap_or(OutputMention::Nothing),
             at: after.at,

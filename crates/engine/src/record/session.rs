@@ -2,11 +2,11 @@
 
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Fact, Observation, Source};
-use siglum_domain::{IdSource, LedgerId, SessionId, Timestamp};
+use siglum_domain::{IdSource, LedgerId, Timestamp};
 use siglum_ledger::{LedgerError, Mode, SessionOrigin, Transaction, TranscriptRecord};
 
 use crate::commits::calls;
-use crate::identity::{self};
+use crate::identity::{self, SessionIdentity};
 use crate::record::{evidence, late_events, session_log};
 
 /// Resolves a matter and appends its observations.
@@ -16,7 +16,7 @@ pub(crate) fn record(
     ids: &dyn IdSource,
     at: Timestamp,
     matter: &AgentMatter,
-) -> Result<SessionId, LedgerError> {
+) -> Result<SessionIdentity, LedgerError> {
     let live = matter.observations.iter().any(|o| o.source == Source::Hook);
     let origin = match live {
         true => SessionOrigin::Live,
@@ -33,19 +33,41 @@ pub(crate) fn record_from(
     at: Timestamp,
     matter: &AgentMatter,
     origin: SessionOrigin,
-) -> Result<SessionId, LedgerError> {
+) -> Result<SessionIdentity, LedgerError> {
     let identity = identity::resolve(tx, home, ids, at, matter, origin)?;
-    if let Some(record) = tx.session(identity.session)?
+    append(tx, ids, at, identity, matter)?;
+    Ok(identity)
+}
+
+/// The same of a session that is known: nothing is resolved.
+pub(crate) fn record_known(
+    tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
+    at: Timestamp,
+    identity: SessionIdentity,
+    matter: &AgentMatter,
+) -> Result<(), LedgerError> {
+    identity::note_activity(tx, identity, at, matter)?;
+    append(tx, ids, at, identity, matter)
+}
+
+fn append(
+    tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
+    at: Timestamp,
+    identity: SessionIdentity,
+    matter: &AgentMatter,
+) -> Result<(), LedgerError> {
+    if let Some(record) = tx.session(identity.session())?
         && record.mode == Mode::Driven
     {
-        evidence::take(tx, ids, at, identity, matter)?;
-        return Ok(identity.session);
+        return evidence::take(tx, ids, at, identity, matter);
     }
-    identity::inherit(tx, ids, at, identity.session, matter)?;
-    want_transcript(tx, identity.session, matter)?;
-    let matter = &*calls::named(tx, identity.session, matter)?;
+    identity::inherit(tx, ids, at, identity.session(), matter)?;
+    want_transcript(tx, identity.session(), matter)?;
+    let matter = &*calls::named(tx, identity.session(), matter)?;
     for observation in &matter.observations {
-        let late = late_events::end(tx, identity.session, matter, observation)?;
+        let late = late_events::end(tx, identity.session(), matter, observation)?;
         session_log::append(
             tx,
             ids,
@@ -55,7 +77,7 @@ pub(crate) fn record_from(
             late.as_ref().unwrap_or(observation),
         )?;
     }
-    Ok(identity.session)
+    Ok(())
 }
 
 /// The transcript is read on after each turn, and when the session ends. Where it lies is noted

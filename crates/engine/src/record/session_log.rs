@@ -27,7 +27,7 @@ pub(crate) fn append(
     matter: &AgentMatter,
     observation: &Observation,
 ) -> Result<(), LedgerError> {
-    let session = identity.session;
+    let session = identity.session();
     if moves::stayed(tx, session, observation)? || ended_again(tx, session, observation)? {
         return Ok(());
     }
@@ -73,7 +73,7 @@ pub(crate) fn append(
         }
         Fact::Traced { parent } => unassigned::note_trace(tx, &parent.trace, session, at)?,
         Fact::SessionEnded { .. } if !began_again(tx, session, observation.at)? => {
-            end(tx, ids, session, identity.repository, observation.at)?;
+            end(tx, ids, session, identity.repository(), observation.at)?;
         }
         Fact::FileSeen {
             side: Side::After, ..
@@ -92,7 +92,7 @@ pub(crate) fn append(
             commit,
             ..
         } => {
-            if let (Some(place), Some(repository)) = (&matter.place, identity.repository) {
+            if let (Some(place), Some(repository)) = (&matter.place, identity.repository()) {
                 let (place, commit) = (place.clone(), commit.clone());
                 landing::look_from_here(tx, repository, &Head { place, commit })?;
             }

@@ -1,10 +1,62 @@
 //! Which session a hook speaks of, where it came from, and when it ends.
 
+use siglum_domain::AgentName;
 use siglum_domain::intake::AgentMatter;
-use siglum_domain::observation::{Side, StartKind, ToolClass};
-use siglum_ledger::{CheckpointFilter, CheckpointKind, OutputMention, Relation, SessionOrigin};
+use siglum_domain::observation::{Side, StartKind, ToolClass, event};
+use siglum_ledger::{
+    CheckpointFilter, CheckpointKind, Durability, OutputMention, Relation, SessionOrigin, write,
+};
 
 use super::stage::*;
+use crate::identity::{self, SessionClaim, SessionIdentity};
+use crate::record::session;
+
+#[test]
+fn a_claim_names_a_session_if_it_names_one_alone() {
+    let mut stage = Stage::new();
+    let shell = |id: &str| call(id, "p", 2, ToolClass::Shell);
+    let one = stage.hear(says("one", vec![shell("own"), shell("both")]));
+    let two = stage.hear(says("two", vec![shell("both")]));
+    let other = AgentName::new("other").unwrap();
+    stage.hear(AgentMatter {
+        agent: other.clone(),
+        ..says("two", vec![prompt("p", 3)])
+    });
+    let (agent, first, second) = (agent(), native("one"), native("two"));
+    let (own, both) = (event::tool("own"), event::tool("both"));
+    for (claim, expected) in [
+        (SessionClaim::Id(two), Some(two)),
+        (SessionClaim::Alias(&agent, &second), Some(two)),
+        (SessionClaim::Alias(&other, &first), None),
+        (SessionClaim::Native(&first), Some(one)),
+        (SessionClaim::Native(&second), None),
+        (SessionClaim::Call(&own), Some(one)),
+        (SessionClaim::Call(&both), None),
+    ] {
+        let found = stage.read(|tx| identity::find(tx, claim));
+        let found = found.map(SessionIdentity::session);
+        assert_eq!(found, expected, "{claim:?}");
+    }
+}
+
+#[test]
+fn a_known_session_goes_on_and_has_the_name_too() {
+    let mut stage = Stage::new();
+    let one = stage.hear(says("one", vec![started(1, StartKind::Startup), ended(9)]));
+    assert_eq!(stage.session(one).ended_at, Some(at(9)));
+    let more = says("again", vec![prompt("p", 20)]);
+    stage.play(|world, ledger| {
+        write(ledger, Durability::Process, |tx| {
+            let known = identity::find(tx, SessionClaim::Id(one))?.unwrap();
+            session::record_known(tx, world.ids, world.now(), known, &more)
+        })
+        .unwrap();
+    });
+    let record = stage.session(one);
+    assert_eq!((record.ended_at, record.last_at), (None, at(20)));
+    assert_eq!(stage.named("again"), Some(one));
+    assert_eq!(stage.sessions().len(), 1);
+}
 
 #[test]
 fn a_named_session_wins_over_an_alias_and_an_alias_over_a_new_one() {

@@ -9,7 +9,7 @@ use siglum_ledger::{ContextRecord, Mode, Relation, SessionRecord, Transaction};
 use super::{ContextError, Resolve};
 use crate::Here;
 use crate::driven::remote;
-use crate::identity::audit;
+use crate::identity::{self, SessionClaim, SessionIdentity, audit};
 
 /// The most names that a host gives a context, and how long they and their values may be.
 const ANCHORS_MOST: usize = 32;
@@ -149,9 +149,10 @@ fn session(
 ) -> Outcome<SessionId> {
     let named = named(ask);
     let known = match &named {
-        Some(name) => tx.session_by_alias(&ask.agent, name)?,
+        Some(name) => identity::find(tx, SessionClaim::Alias(&ask.agent, name))?,
         None => None,
     };
+    let known = known.map(SessionIdentity::session);
     let is_free = known.is_none();
     if let Some(known) = known {
         match tx.context_of_session(known)? {

@@ -1,6 +1,6 @@
 //! Driven sessions come to be, fork, and are archived.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use siglum_domain::audit::Action;
 use siglum_domain::link::Link;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, TurnId};
@@ -13,7 +13,7 @@ use super::{TurnError, at_home, attempt, driven, writable};
 use crate::Here;
 use crate::identity::access;
 use crate::identity::audit::{self, Entry};
-use crate::identity::{self, FirstLinks, Name, open_session};
+use crate::identity::{self, FirstLinks, Name, SessionClaim, open_session};
 
 /// What a driver says of a session that it creates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,13 +39,12 @@ pub fn create(
     let home = ledger.id();
     let native = alias(&new.conversation)?;
     attempt(ledger, Durability::Disk, |tx| {
-        if let Some(known) = tx.session_by_alias(&new.agent, &native)? {
-            return driven(tx, known);
+        if let Some(known) = identity::find(tx, SessionClaim::Alias(&new.agent, &native))? {
+            return driven(tx, known.session());
         }
         let record = record(here, home, &new.agent, &new.conversation, new.cwd.clone());
-        put(tx, &record, &native, &new.links, &new.by)?;
-        audit::session_created(tx, here, &new.by, record.id, json!({}))?;
-        Ok(record)
+        let audit = (here, json!({}));
+        open_driven(tx, record, &native, &new.links, &new.by, audit)
     })
 }
 
@@ -66,8 +65,8 @@ pub fn fork(
     let native = alias(conversation)?;
     attempt(ledger, Durability::Disk, |tx| {
         let parent = driven(tx, from)?;
-        if let Some(known) = tx.session_by_alias(&parent.agent, &native)? {
-            let known = driven(tx, known)?;
+        if let Some(known) = identity::find(tx, SessionClaim::Alias(&parent.agent, &native))? {
+            let known = driven(tx, known.session())?;
             return match known.parent {
                 Some((of, Relation::Fork)) if of == from => Ok(known),
                 _ => Err(TurnError::Invalid {
@@ -85,9 +84,8 @@ pub fn fork(
             parent_at: Some(at),
             ..record(here, home, &parent.agent, conversation, parent.cwd)
         };
-        put(tx, &record, &native, &[], by)?;
-        audit::session_created(tx, here, by, record.id, json!({ "parent_at": at }))?;
-        Ok(record)
+        let audit = (here, json!({ "parent_at": at }));
+        open_driven(tx, record, &native, &[], by, audit)
     })
 }
 
@@ -185,18 +183,22 @@ fn record(
     }
 }
 
-fn put(
+fn open_driven(
     tx: &mut dyn Transaction,
-    record: &SessionRecord,
+    record: SessionRecord,
     name: &NativeId,
     links: &[Link],
     by: &str,
-) -> Result<(), TurnError> {
+    audit: (&Here<'_>, Value),
+) -> Result<SessionRecord, TurnError> {
     let opened = identity::NewSession {
-        record: record.clone(),
+        record,
         name: Some(Name::Caller(name)),
         links: FirstLinks::stated_by("api", links)?,
+        statement: None,
         by,
+        audit: Some(audit),
     };
-    Ok(open_session(tx, &opened)?)
+    open_session(tx, &opened)?;
+    Ok(opened.record)
 }

@@ -18,7 +18,7 @@ use super::file::{Line, Slice};
 use super::{branch, proof};
 use crate::World;
 use crate::commits::calls;
-use crate::identity::{SessionIdentity, names};
+use crate::identity::{self, SessionClaim, SessionIdentity, names};
 use crate::record::{session, session_log};
 
 /// How much text one segment holds, in bytes.
@@ -197,9 +197,9 @@ impl<'a> Store<'a> {
             return Ok(again.then_some(*offset));
         }
         if let Some((_, parent)) = self.owners.known.iter().find(|(native, _)| native == owner)
-            && parent.session != self.record.session
+            && parent.session() != self.record.session
         {
-            tx.set_parent(self.record.session, parent.session, Relation::Fork)?;
+            tx.set_parent(self.record.session, parent.session(), Relation::Fork)?;
         }
         Ok(None)
     }
@@ -209,9 +209,9 @@ impl<'a> Store<'a> {
         let (Some(from), None) = (from, &self.record.subagent) else {
             return Ok(());
         };
-        match tx.session_by_alias(&self.record.agent, from)? {
-            Some(parent) if parent != self.record.session => {
-                tx.set_parent(self.record.session, parent, Relation::Fork)
+        match identity::find(tx, SessionClaim::Alias(&self.record.agent, from))? {
+            Some(parent) if parent.session() != self.record.session => {
+                tx.set_parent(self.record.session, parent.session(), Relation::Fork)
             }
             _ => Ok(()),
         }
@@ -277,10 +277,10 @@ impl Owners<'_> {
                 continue;
             }
             let returned = self.returned.get(observation.event.as_str()).copied();
-            let observation = &named(tx, identity.session, observation, returned)?;
+            let observation = &named(tx, identity.session(), observation, returned)?;
             session_log::append(tx, self.world.ids, at, identity, self.matter, observation)?;
             let seen_at = observation.at;
-            let span = self.touched.entry(identity.session);
+            let span = self.touched.entry(identity.session());
             span.and_modify(|(first, last)| {
                 *first = (*first).min(seen_at);
                 *last = (*last).max(seen_at);
@@ -308,13 +308,13 @@ impl Owners<'_> {
             let Some(identity) = self.find(tx, &edit.owner, edit.at)? else {
                 continue;
             };
-            let mark = tx.session(identity.session)?.and_then(|s| s.forgotten);
+            let mark = tx.session(identity.session())?.and_then(|s| s.forgotten);
             if mark.is_some_and(|mark| edit.at <= mark.at()) {
                 continue;
             }
-            let name = calls::name_of(tx, identity.session, &edit.event, (edit.at, edit.at))?;
+            let name = calls::name_of(tx, identity.session(), &edit.event, (edit.at, edit.at))?;
             let turn = match &edit.turn {
-                Some(turn) => calls::turn_of(tx, identity.session, turn, edit.at)?,
+                Some(turn) => calls::turn_of(tx, identity.session(), turn, edit.at)?,
                 None => None,
             };
             // It holds two whole files: copied only where it is called otherwise.
@@ -324,7 +324,7 @@ impl Owners<'_> {
                 ..edit.clone()
             });
             let edit = renamed.as_ref().unwrap_or(edit);
-            let observations = proof::edit(self.world, tx, identity.session, self.matter, edit)?;
+            let observations = proof::edit(self.world, tx, identity.session(), self.matter, edit)?;
             for observation in &observations {
                 session_log::append(
                     tx,
@@ -348,7 +348,7 @@ impl Owners<'_> {
         for mention in mentions {
             let span = (mention.started.unwrap_or(mention.ended), mention.ended);
             if let Some(identity) = self.find(tx, &mention.owner, mention.ended)?
-                && let Some(name) = calls::name_of(tx, identity.session, &mention.event, span)?
+                && let Some(name) = calls::name_of(tx, identity.session(), &mention.event, span)?
             {
                 mention.event = name;
             }
@@ -375,8 +375,9 @@ impl Owners<'_> {
         let Some(own) = tx.session(self.record.session)? else {
             return Ok(None);
         };
-        let session = match tx.session_by_alias(&self.record.agent, owner)? {
-            Some(session) => session,
+        let known = identity::find(tx, SessionClaim::Alias(&self.record.agent, owner))?;
+        let identity = match known {
+            Some(known) => known,
             None => {
                 let matter = AgentMatter {
                     native: owner.clone(),
@@ -385,10 +386,7 @@ impl Owners<'_> {
                 session::record(tx, own.home, self.world.ids, at, &matter)?
             }
         };
-        let identity = SessionIdentity {
-            session,
-            repository: own.repository,
-        };
+        let identity = identity.within(own.repository);
         self.known.push((owner.clone(), identity));
         Ok(Some(identity))
     }

@@ -12,6 +12,7 @@ use siglum_domain::{AgentName, LedgerId, NativeId, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Relation, SessionOrigin, SessionRecord, Transaction};
 use siglum_telemetry::inward::{Claims, Origin, Reach, TelemetryRecord};
 
+use crate::identity::{self, SessionClaim, SessionIdentity};
 use crate::record::unassigned::Reason;
 
 /// Ids of tool calls that are shorter than this may be used by several sessions.
@@ -188,19 +189,14 @@ impl Resolver {
             return Ok(Some(*known));
         }
         let mut known = match &claims.agent {
-            Some(agent) => tx.session_by_alias(agent, native)?,
+            Some(agent) => identity::find(tx, SessionClaim::Alias(agent, native))?,
             None => None,
         };
         let is_agent = claims.origin == Origin::Agent;
         if known.is_none() && !is_agent {
-            let mut sessions: Vec<_> = tx.sessions_by_native(native)?;
-            sessions.sort_by_key(|(_, id)| *id);
-            sessions.dedup_by_key(|(_, id)| *id);
-            known = match sessions.as_slice() {
-                [(_, only)] => Some(*only),
-                _ => None,
-            };
+            known = identity::find(tx, SessionClaim::Native(native))?;
         }
+        let known = known.map(SessionIdentity::session);
         if let Some(id) = known {
             self.named.insert(key, id);
         }
@@ -217,13 +213,13 @@ impl Resolver {
         if claims.origin != Origin::Agent {
             return Ok(None);
         }
-        let found = tx.sessions_of_call(&event::subagent(native.as_str()), 2)?;
-        let [id] = found.as_slice() else {
+        let event = event::subagent(native.as_str());
+        let Some(found) = identity::find(tx, SessionClaim::Call(&event))? else {
             return Ok(None);
         };
-        let record = self.session(tx, *id)?;
+        let record = self.session(tx, found.session())?;
         let is_foreign = record.is_none_or(|record| differs(record, claims));
-        Ok((!is_foreign).then_some(*id))
+        Ok((!is_foreign).then_some(found.session()))
     }
 
     /// The thread of a sub-agent of a session that a record is from, if it is.
@@ -258,14 +254,14 @@ impl Resolver {
         let Some(call) = &claims.call else {
             return Ok(None);
         };
-        let found = tx.sessions_of_call(&event::tool(call), 2)?;
-        let [id] = found.as_slice() else {
+        let event = event::tool(call);
+        let Some(found) = identity::find(tx, SessionClaim::Call(&event))? else {
             return Ok(None);
         };
-        let record = self.session(tx, *id)?;
+        let record = self.session(tx, found.session())?;
         let is_foreign = record.is_none_or(|record| differs(record, claims));
         let tells = !has_own || call.len() >= CALL_LEAST;
-        Ok((tells && !is_foreign).then_some(*id))
+        Ok((tells && !is_foreign).then_some(found.session()))
     }
 
     /// The one session that a trace belongs to: it was noted so, or the trace is a turn.

@@ -18,6 +18,7 @@ use super::join::Tally;
 use super::parcel::{self, Parcel};
 use super::resolve::{self, Resolver, Whose};
 use crate::Here;
+use crate::identity::{self, SessionClaim};
 use crate::record::session;
 use crate::record::unassigned::{Reason, take_up};
 
@@ -153,7 +154,7 @@ impl Settling<'_> {
                     .unwrap_or_else(AgentName::unnamed);
                 let matter = AgentMatter::new(agent, native);
                 let (ids, origin) = (self.here.ids, SessionOrigin::Live);
-                let id = session::record_from(tx, self.home, ids, when, &matter, origin)?;
+                let id = session::record_from(tx, self.home, ids, when, &matter, origin)?.session();
                 if let Some(outer) = below {
                     tx.set_parent(id, outer, Relation::Nested)?;
                 }
@@ -189,14 +190,13 @@ impl Settling<'_> {
             None => NativeId::new(id.to_string()).expect("because ids keep to the grammar"),
         };
         let matter = AgentMatter {
-            explicit: Some(id),
             observations,
             ..AgentMatter::new(record.agent.clone(), native)
         };
-        let (ids, home, at) = (self.here.ids, self.home, self.here.now());
-        let written = tx.nested(&mut |tx| {
-            let origin = SessionOrigin::Live;
-            session::record_from(tx, home, ids, at, &matter, origin).map(drop)
+        let (ids, at) = (self.here.ids, self.here.now());
+        let written = tx.nested(&mut |tx| match identity::find(tx, SessionClaim::Id(id))? {
+            Some(known) => session::record_known(tx, ids, at, known, &matter),
+            None => Ok(()),
         });
         match written {
             Ok(()) => Ok(true),
