@@ -152,7 +152,10 @@ impl From<LedgerError> for CommandError {
             LedgerError::Unknown(_) => {
                 Some("Check whether the write succeeded before you retry it.")
             }
-            LedgerError::Outdated { .. } | LedgerError::Refused | LedgerError::Storage(_) => None,
+            LedgerError::Outdated { .. }
+            | LedgerError::Refused
+            | LedgerError::NoSession(_)
+            | LedgerError::Storage(_) => None,
         };
         Self {
             kind: Kind::Failed,

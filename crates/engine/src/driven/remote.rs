@@ -461,13 +461,13 @@ pub(crate) fn stated_end(statements: &[StatementRecord]) -> Option<(LaunchEnd, T
 /// them.
 ///
 /// # Errors
-/// Those of the ledger.
+/// Those of [`end`].
 pub fn expire(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     ledger: LedgerId,
     silent: Duration,
-) -> Result<Vec<SessionId>, LedgerError> {
+) -> Result<Vec<SessionId>, RemoteError> {
     let now = here.now();
     let limit = now.plus_millis(-i64::try_from(silent.as_millis()).unwrap_or(i64::MAX / 2_000_000));
     let open = tx.sessions(&SessionFilter {
@@ -484,8 +484,7 @@ pub fn expire(
         }
         match end(here, tx, ledger, record.id, &LaunchEnd::Expired, "siglum") {
             Ok(_) | Err(RemoteError::NoSession(_)) => expired.push(record.id),
-            Err(RemoteError::Ledger(error)) => return Err(error),
-            Err(other) => return Err(LedgerError::Storage(other.to_string().into())),
+            Err(other) => return Err(other),
         }
     }
     Ok(expired)
