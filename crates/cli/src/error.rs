@@ -257,6 +257,7 @@ impl From<LinksError> for CommandError {
     fn from(error: LinksError) -> Self {
         match error {
             LinksError::Ledger(error) => error.into(),
+            LinksError::Invalid(error) => error.into(),
             LinksError::TooMany => Self::new(Kind::Usage, error)
                 .hint("Run `siglum link list` and detach some with `siglum link remove`."),
         }

@@ -89,12 +89,9 @@ pub enum RemoteError {
 
 impl From<LinksError> for RemoteError {
     fn from(error: LinksError) -> Self {
-        match error {
-            LinksError::TooMany => Self::Invalid {
-                field: "links",
-                rule: links::room_rule(),
-            },
-            LinksError::Ledger(error) => error.into(),
+        match error.broken_rule() {
+            Ok((field, rule)) => Self::Invalid { field, rule },
+            Err(error) => error.into(),
         }
     }
 }
@@ -357,7 +354,7 @@ fn also_works_in(
 /// Attaches links to a session, or detaches them; what stands already is not stated again.
 ///
 /// # Errors
-/// [`RemoteError::NoSession`], and [`RemoteError::Invalid`] where there would be too many.
+/// [`RemoteError::NoSession`], and [`RemoteError::Invalid`] where one breaks a rule or there would be too many.
 pub fn change_links(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
