@@ -152,7 +152,10 @@ impl From<LedgerError> for CommandError {
             LedgerError::Unknown(_) => {
                 Some("Check whether the write succeeded before you retry it.")
             }
-            LedgerError::Outdated { .. } | LedgerError::Refused | LedgerError::Storage(_) => None,
+            LedgerError::Outdated { .. }
+            | LedgerError::Refused
+            | LedgerError::NoSession(_)
+            | LedgerError::Storage(_) => None,
         };
         Self {
             kind: Kind::Failed,
@@ -254,6 +257,7 @@ impl From<LinksError> for CommandError {
     fn from(error: LinksError) -> Self {
         match error {
             LinksError::Ledger(error) => error.into(),
+            LinksError::Invalid(error) => error.into(),
             LinksError::TooMany => Self::new(Kind::Usage, error)
                 .hint("Run `siglum link list` and detach some with `siglum link remove`."),
         }

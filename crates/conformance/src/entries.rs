@@ -2,7 +2,7 @@
 
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::{Body, Fact, Observation, Outcome as Ending, Source, ToolClass};
-use siglum_ledger::{Appended, Sighted};
+use siglum_ledger::{Appended, LedgerError, Sighted};
 
 use super::check::{Check, Desk, Outcome, Shelf, holds, same};
 use super::sample::*;
@@ -342,8 +342,25 @@ fn sighted(shelf: &dyn Shelf) -> Outcome {
 fn orphan(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     furnish(&mut desk)?;
-    let refused = desk.write(|tx| append(tx, session_id(99), 1, None, &prompt("p", "x")));
-    holds!(refused.is_err(), "an entry has no session");
+    let nobody = session_id(99);
+    let mut refused = Vec::new();
+    let mut keep = |done: Result<(), LedgerError>| {
+        refused.push(matches!(&done, Err(LedgerError::NoSession(id)) if *id == nobody));
+        done
+    };
+    let entry = desk.write(|tx| keep(append(tx, nobody, 1, None, &prompt("p", "x")).map(drop)));
+    let turn = desk.write(|tx| {
+        keep(
+            tx.append_rows(nobody, turn_id(1), &[row(1, "p", "x")])
+                .map(drop),
+        )
+    });
+    holds!(entry.is_err() && turn.is_err(), "an entry has no session");
+    same!(
+        refused,
+        [true, true],
+        "whether the session is told that is not there"
+    );
     Ok(())
 }
 

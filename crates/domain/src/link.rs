@@ -241,6 +241,19 @@ impl Link {
         }
     }
 
+    /// Refuses a link that did not come through [`parse`](Self::parse) and breaks a rule of it.
+    ///
+    /// # Errors
+    /// The field and the rule it broke.
+    pub fn check(&self) -> Result<(), LinkError> {
+        let value = self.value();
+        match Self::parse(self.field(), &value)? == *self {
+            true => Ok(()),
+            // As text it is the label of another key.
+            false => Err(refuse(self.field(), &value, "the key has no `=`")),
+        }
+    }
+
     /// The name of the field.
     #[must_use]
     pub const fn field(&self) -> &'static str {
@@ -390,6 +403,10 @@ mod tests {
         ] {
             assert!(Link::parse(field, value).is_err(), "{field}={value:?}");
         }
+        assert!(serde_json::from_str::<Link>(r#"{"colour":"red"}"#).is_err());
+        let key = "a=b".to_owned();
+        let value = "c".to_owned();
+        assert!(Link::Label { key, value }.check().is_err());
         assert!(Link::parse("pipeline_id", &"x".repeat(257)).is_err());
         assert!(Link::parse("pipeline_id", &"x".repeat(256)).is_ok());
         assert!(Link::parse("agent_role", &"x".repeat(65)).is_err());

@@ -12,7 +12,7 @@ use siglum_domain::{Tenant, Timestamp};
 use siglum_engine::driven::remote;
 use siglum_engine::worker;
 use siglum_engine::worker::Slice;
-use siglum_ledger::{Durability, Ledger, LedgerError, write};
+use siglum_ledger::{Durability, Ledger, LedgerError, attempt, write};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -226,7 +226,7 @@ async fn tidy(app: App) {
                 let id = ledger.id();
                 let kept = i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
                 drop_older(ledger, here.now().plus_millis(-kept))?;
-                write(ledger, Durability::Process, |tx| {
+                attempt(ledger, Durability::Process, |tx| {
                     remote::expire(here, tx, id, SILENT)
                 })
             });

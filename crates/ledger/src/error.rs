@@ -1,5 +1,7 @@
 //! What can go wrong with a ledger, as far as a caller treats it differently.
 
+use siglum_domain::SessionId;
+
 /// Why the ledger did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
@@ -42,6 +44,9 @@ pub enum LedgerError {
     /// What is stored does not have the form it should.
     #[error("the ledger is damaged: {0}")]
     Damaged(String),
+    /// What was to be written belongs to a session that is not there. Nothing was written.
+    #[error("there is no session {0}")]
+    NoSession(SessionId),
     /// Everything else.
     #[error("ledger storage failed")]
     Storage(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -52,15 +57,20 @@ impl LedgerError {
     /// may end.
     #[must_use]
     pub const fn is_out_of_reach(&self) -> bool {
-        !matches!(self, Self::Refused | Self::Damaged(_) | Self::Storage(_))
+        !matches!(
+            self,
+            Self::Refused | Self::Damaged(_) | Self::NoSession(_) | Self::Storage(_)
+        )
     }
 
     /// Tells whether what was to be written contradicts what is there: a name that is another one's already, or of
     /// something that is not there. The same again will not be taken either.
     #[must_use]
     pub fn is_contradiction(&self) -> bool {
-        let Self::Storage(source) = self else {
-            return false;
+        let source = match self {
+            Self::NoSession(_) => return true,
+            Self::Storage(source) => source,
+            _ => return false,
         };
         let by_file = source
             .downcast_ref::<rusqlite::Error>()

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use siglum_engine::worker::Slice;
+use siglum_engine::Slice;
 use siglum_ledger::{Ledger, LedgerError};
 
 use crate::place::Place;

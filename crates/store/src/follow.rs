@@ -34,7 +34,7 @@ pub(crate) fn register(ledger: &mut dyn Ledger, name: &str) -> Result<(), TurnEr
 pub(crate) fn feed(
     name: String,
     mut sink: Box<dyn Sink + Send>,
-) -> impl FnMut(&mut dyn Ledger) -> Result<siglum_engine::worker::Slice, siglum_ledger::LedgerError>
+) -> impl FnMut(&mut dyn Ledger) -> Result<siglum_engine::Slice, siglum_ledger::LedgerError>
 + Send
 + 'static {
     move |ledger| project::feed(&here(), ledger, &name, sink.as_mut())

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use siglum_domain::{ConversationId, SessionId, TurnId};
+use siglum_engine::Slice;
 use siglum_engine::driven::turn::{
     self, Decider, Decision, Held, NewSession, Page, Recovered, TurnError,
 };
 use siglum_engine::share::project::Sink;
-use siglum_engine::worker::Slice;
 use siglum_ledger::{Lag, Ledger, SessionFilter, SessionListing, SessionRecord, read};
 
 use crate::background::{BackgroundWorker, LOOK};

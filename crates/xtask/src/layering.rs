@@ -1,6 +1,7 @@
 //! Who may import whom: the table of DESIGN §3 against the manifests. Every crate from outside also
 //! needs its reason in `docs/dependencies.md`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use toml::{Table, Value};
@@ -79,6 +80,10 @@ const TABLE: &[(&str, Imports)] = &[
 /// Crates for tests alone, and those whose tests may import them.
 const TESTERS: &[(&str, &[&str])] = &[("siglum-conformance", &["siglum-engine", "siglum-store"])];
 
+/// What a program embeds that stores its sessions here, and what that must not bring in: HTTP, and the types of telemetry.
+const EMBEDDED: &str = "siglum-store";
+const NOT_EMBEDDED: &[&str] = &["siglum-egress", "siglum-telemetry"];
+
 /// Outside crates that only some crates may use, and those that may if the dependency is optional.
 const OUTSIDE: &[(&str, &[&str], &[&str])] = &[
     ("tokio", &["siglum-gateway", "siglum-egress"], &[]),
@@ -117,25 +122,33 @@ pub(crate) fn check(root: &Path) -> Result<(usize, Vec<String>), Failure> {
     let mut problems = Vec::new();
     let dirs = workspace::crate_dirs(root)?;
     let reasons = workspace::read(&root.join(REASONS))?;
+    let mut manifests = BTreeMap::new();
     for dir in &dirs {
-        let path = dir.join("Cargo.toml");
-        let manifest = workspace::read(&path)?
-            .parse::<Table>()
-            .map_err(|e| Failure::new(format!("{}: {e}", path.display())))?;
+        let manifest = read_manifest(dir)?;
         problems.extend(check_manifest(&manifest));
         problems.extend(check_reasons(&manifest, &reasons));
+        manifests.insert(package_name(&manifest).to_owned(), manifest);
     }
+    problems.extend(check_embedded(&read_manifest(root)?, &manifests));
     problems.sort();
     problems.dedup();
     Ok((dirs.len(), problems))
 }
 
+fn read_manifest(dir: &Path) -> Result<Table, Failure> {
+    let path = dir.join("Cargo.toml");
+    workspace::read(&path)?
+        .parse::<Table>()
+        .map_err(|e| Failure::new(format!("{}: {e}", path.display())))
+}
+
+fn package_name(manifest: &Table) -> &str {
+    let name = manifest.get("package").and_then(|p| p.get("name"));
+    name.and_then(Value::as_str).unwrap_or("(without a name)")
+}
+
 fn check_manifest(manifest: &Table) -> Vec<String> {
-    let name = manifest
-        .get("package")
-        .and_then(|p| p.get("name"))
-        .and_then(Value::as_str)
-        .unwrap_or("(without a name)");
+    let name = package_name(manifest);
     let Some((_, imports)) = TABLE.iter().find(|(known, _)| *known == name) else {
         return vec![format!(
             "crate {name} is unknown: add it to the table in DESIGN §3 and to TABLE in crates/xtask/src/layering.rs"
@@ -207,6 +220,61 @@ fn check_outside(name: &str, dependency: &Dependency) -> Option<String> {
         .copied()
         .collect::<Vec<_>>();
     (!allowed).then(|| format!("{name} → {package} ({kind}): only for {}", whose.join(", ")))
+}
+
+/// Goes through the crates of ours that the embedded one brings in, each with the features that are asked for.
+fn check_embedded(workspace: &Table, manifests: &BTreeMap<String, Table>) -> Vec<String> {
+    let shared = workspace
+        .get("workspace")
+        .and_then(|w| w.get("dependencies"));
+    let default = BTreeSet::from(["default".to_owned()]);
+    let mut waiting = vec![(EMBEDDED.to_owned(), default)];
+    let (mut seen, mut problems) = (BTreeSet::new(), Vec::new());
+    while let Some((name, features)) = waiting.pop() {
+        let Some(manifest) = manifests.get(&name) else {
+            continue;
+        };
+        if !seen.insert((name.clone(), features.clone())) {
+            continue;
+        }
+        let mut on = BTreeSet::new();
+        for feature in &features {
+            switch_on(manifest, feature, &mut on);
+        }
+        let entries = manifest.get("dependencies").and_then(Value::as_table);
+        for (package, entry) in entries.into_iter().flatten() {
+            let is_optional = entry.get("optional").and_then(Value::as_bool) == Some(true);
+            let is_on = !is_optional || on.contains(&format!("dep:{package}"));
+            if is_on && NOT_EMBEDDED.contains(&package.as_str()) {
+                problems.push(format!("{EMBEDDED} brings in {package}, through {name}"));
+            } else if is_on && is_ours(package) {
+                let shared = shared.and_then(|shared| shared.get(package.as_str()));
+                waiting.push((package.clone(), requested_features(entry, shared)));
+            }
+        }
+    }
+    problems
+}
+
+/// What a feature of a crate switches on, and what that does.
+fn switch_on(manifest: &Table, feature: &str, on: &mut BTreeSet<String>) {
+    let features = manifest.get("features").and_then(|f| f.get(feature));
+    let items = features.and_then(Value::as_array).into_iter().flatten();
+    for item in items.filter_map(Value::as_str) {
+        if on.insert(item.to_owned()) {
+            switch_on(manifest, item, on);
+        }
+    }
+}
+
+/// The features that a dependency asks for, with what the workspace says of it.
+fn requested_features(entry: &Value, shared: Option<&Value>) -> BTreeSet<String> {
+    let entries = || [Some(entry), shared].into_iter().flatten();
+    let mut defaults = entries().filter_map(|e| e.get("default-features")?.as_bool());
+    let default = defaults.next().unwrap_or(true).then_some("default");
+    let lists = entries().filter_map(|e| e.get("features")?.as_array());
+    let named = lists.flatten().filter_map(Value::as_str);
+    named.chain(default).map(str::to_owned).collect()
 }
 
 /// The table of reasons writes each crate in bold.
@@ -311,6 +379,32 @@ mod tests {
             "package.name = 'siglum'\n[dependencies]\nrusqlite = '0'",
             &["only for siglum-ledger"],
         );
+    }
+
+    #[test]
+    fn an_embedded_store_brings_in_no_network() {
+        let table = |text: &str| text.parse::<Table>().unwrap();
+        let engine = "package.name = 'siglum-engine'\n\
+             [features]\ndefault = ['network']\nnetwork = ['dep:siglum-egress']\n\
+             [dependencies]\nsiglum-egress = { workspace = true, optional = true }";
+        let embedded = |shared: &str, asked: &str, engine: &str| {
+            let store = format!("[dependencies]\nsiglum-engine = {{ workspace = true{asked} }}");
+            let manifests = BTreeMap::from([
+                (EMBEDDED.to_owned(), table(&store)),
+                ("siglum-engine".to_owned(), table(engine)),
+            ]);
+            let shared =
+                format!("[workspace.dependencies]\nsiglum-engine = {{ path = 'x'{shared} }}");
+            check_embedded(&table(&shared), &manifests)
+        };
+        let off = ", default-features = false";
+        let found = ["siglum-store brings in siglum-egress, through siglum-engine"];
+        assert!(embedded(off, "", engine).is_empty());
+        assert_eq!(embedded("", "", engine), found);
+        assert_eq!(embedded(off, ", features = ['network']", engine), found);
+        assert_eq!(embedded(off, ", default-features = true", engine), found);
+        let always = "[dependencies]\nsiglum-egress.workspace = true";
+        assert_eq!(embedded(off, "", always), found);
     }
 
     #[test]

@@ -321,10 +321,8 @@ impl CommitAnswer {
         if !self.files.iter().flat_map(|f| &f.spans).all(is_line) {
             return Some("its lines are invalid");
         }
-        let is_link = |link: &Link| {
-            Link::parse(link.field(), &link.value()).is_ok_and(|parsed| parsed == *link)
-        };
-        if !self.sessions.iter().flat_map(|s| &s.links).all(is_link) {
+        let mut links = self.sessions.iter().flat_map(|s| &s.links);
+        if !links.all(|link| link.check().is_ok()) {
             return Some("a link in it is invalid");
         }
         None

@@ -44,10 +44,8 @@ pub(crate) fn link(
             let from = (audit::SIGLUM, shown_by.as_str());
             match links::change_in(tx, here, session.id, &[link], Change::Attach, from) {
                 Ok(_) => {}
-                Err(LinksError::TooMany) => {
-                    tracing::warn!("session {} has no room for another link", session.id);
-                }
                 Err(LinksError::Ledger(error)) => return Err(error),
+                Err(refused) => tracing::warn!("session {} has no link: {refused}", session.id),
             }
         }
     }

@@ -3,6 +3,7 @@
 pub mod active_run;
 pub mod attestation;
 pub mod context;
+#[cfg(feature = "network")]
 pub mod heartbeat;
 pub mod launch;
 pub mod remote;

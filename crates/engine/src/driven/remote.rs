@@ -89,12 +89,9 @@ pub enum RemoteError {
 
 impl From<LinksError> for RemoteError {
     fn from(error: LinksError) -> Self {
-        match error {
-            LinksError::TooMany => Self::Invalid {
-                field: "links",
-                rule: links::room_rule(),
-            },
-            LinksError::Ledger(error) => error.into(),
+        match error.broken_rule() {
+            Ok((field, rule)) => Self::Invalid { field, rule },
+            Err(error) => error.into(),
         }
     }
 }
@@ -356,7 +353,7 @@ fn also_works_in(
 /// Attaches links to a session, or detaches them; what stands already is not stated again.
 ///
 /// # Errors
-/// [`RemoteError::NoSession`], and [`RemoteError::Invalid`] where there would be too many.
+/// [`RemoteError::NoSession`], and [`RemoteError::Invalid`] where one breaks a rule or there would be too many.
 pub fn change_links(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
@@ -460,13 +457,13 @@ pub(crate) fn stated_end(statements: &[StatementRecord]) -> Option<(LaunchEnd, T
 /// them.
 ///
 /// # Errors
-/// Those of the ledger.
+/// Those of [`end`].
 pub fn expire(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     ledger: LedgerId,
     silent: Duration,
-) -> Result<Vec<SessionId>, LedgerError> {
+) -> Result<Vec<SessionId>, RemoteError> {
     let now = here.now();
     let limit = now.plus_millis(-i64::try_from(silent.as_millis()).unwrap_or(i64::MAX / 2_000_000));
     let open = tx.sessions(&SessionFilter {
@@ -483,8 +480,7 @@ pub fn expire(
         }
         match end(here, tx, ledger, record.id, &LaunchEnd::Expired, "siglum") {
             Ok(_) | Err(RemoteError::NoSession(_)) => expired.push(record.id),
-            Err(RemoteError::Ledger(error)) => return Err(error),
-            Err(other) => return Err(LedgerError::Storage(other.to_string().into())),
+            Err(other) => return Err(other),
         }
     }
     Ok(expired)

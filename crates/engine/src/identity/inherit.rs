@@ -7,7 +7,7 @@ use siglum_domain::{IdSource, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Statement, Transaction};
 
 use super::claims::proven_session;
-use crate::identity::links::{self, LinksError};
+use crate::identity::links;
 use crate::identity::statements;
 
 /// Attaches what variables in the environment of a session's agent name, once: at its start, and at a turn's where it has
@@ -57,18 +57,18 @@ pub(crate) fn inherit(
             continue;
         }
         own.push(link.clone());
-        standing += 1;
-        if links::check_room(standing).is_err() {
-            let too_many = Decline {
+        if let Err(refused) = links::admit(link, standing + 1) {
+            let refused = Decline {
                 edge: "session".to_owned(),
                 reason: "link".to_owned(),
-                detail: format!("{source}: {}", LinksError::TooMany),
+                detail: format!("{source}: {refused}"),
                 place: matter.place.clone(),
             };
             let by = (session, matter.agent.as_str());
-            links::note_left_out(tx, ids, at, by, &[too_many])?;
+            links::note_left_out(tx, ids, at, by, &[refused])?;
             continue;
         }
+        standing += 1;
         let link = link.clone();
         let attached = Statement::LinkAttached { session, link };
         tx.state(at, matter.agent.as_str(), source, &attached)?;

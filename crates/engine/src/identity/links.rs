@@ -3,7 +3,7 @@
 use serde_json::json;
 use siglum_domain::audit::{Action, Outcome};
 use siglum_domain::intake::Decline;
-use siglum_domain::link::Link;
+use siglum_domain::link::{Link, LinkError};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{IdSource, SessionId, Timestamp};
 use siglum_ledger::{
@@ -24,21 +24,38 @@ pub enum LinksError {
     /// The session would have more than [`LINKS_MOST`].
     #[error("links: {}", room_rule())]
     TooMany,
+    /// One of them breaks a rule.
+    #[error(transparent)]
+    Invalid(#[from] LinkError),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+}
+
+impl LinksError {
+    /// The field that is refused, and the rule that it breaks.
+    ///
+    /// # Errors
+    /// It is an error of the ledger.
+    pub(crate) fn broken_rule(self) -> Result<(&'static str, String), LedgerError> {
+        match self {
+            Self::TooMany => Ok(("links", room_rule())),
+            Self::Invalid(error) => Ok((error.field, error.rule.to_owned())),
+            Self::Ledger(error) => Err(error),
+        }
+    }
 }
 
 impl Refusal for LinksError {
     fn into_store(self) -> Result<LedgerError, Self> {
         match self {
             Self::Ledger(error) => Ok(error),
-            Self::TooMany => Err(self),
+            refused => Err(refused),
         }
     }
 }
 
 /// The rule that a session with too many links breaks.
-pub(crate) fn room_rule() -> String {
+fn room_rule() -> String {
     format!("a session can have at most {LINKS_MOST}")
 }
 
@@ -51,6 +68,15 @@ pub(crate) const fn check_room(links: usize) -> Result<(), LinksError> {
         true => Ok(()),
         false => Err(LinksError::TooMany),
     }
+}
+
+/// Refuses a link that breaks a rule, or with which there are more than a session may have.
+///
+/// # Errors
+/// [`LinksError::Invalid`], [`LinksError::TooMany`].
+pub(crate) fn admit(link: &Link, links: usize) -> Result<(), LinksError> {
+    link.check()?;
+    check_room(links)
 }
 
 /// What is done with links.
@@ -106,13 +132,13 @@ pub fn change_in(
             continue;
         }
         match change {
-            Change::Attach => standing.push(link.clone()),
+            Change::Attach => {
+                admit(link, standing.len() + 1)?;
+                standing.push(link.clone());
+            }
             Change::Detach => standing.retain(|known| known != link),
         }
         changed.push(link.clone());
-    }
-    if change == Change::Attach {
-        check_room(standing.len())?;
     }
     for link in &changed {
         let link = link.clone();

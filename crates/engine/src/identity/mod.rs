@@ -4,6 +4,7 @@ pub mod access;
 pub mod audit;
 mod claims;
 mod inherit;
+#[cfg(feature = "network")]
 pub mod issuers;
 pub mod links;
 pub mod names;

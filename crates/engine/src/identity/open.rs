@@ -18,7 +18,7 @@ pub(crate) enum Name<'a> {
     Caller(&'a NativeId),
 }
 
-/// Links that a session begins with: each once, and no more than it has room for.
+/// Links that a session begins with: each by the rules and once, and no more than it has room for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FirstLinks(Vec<Stated>);
 
@@ -26,13 +26,13 @@ impl FirstLinks {
     /// Takes links with where they were stated.
     ///
     /// # Errors
-    /// [`LinksError::TooMany`].
+    /// [`LinksError::Invalid`], [`LinksError::TooMany`].
     pub(crate) fn new(stated: impl IntoIterator<Item = Stated>) -> Result<Self, LinksError> {
         let mut first: Vec<Stated> = Vec::new();
         for next in stated {
             if !first.iter().any(|known| known.link == next.link) {
+                links::admit(&next.link, first.len() + 1)?;
                 first.push(next);
-                links::check_room(first.len())?;
             }
         }
         Ok(Self(first))
@@ -41,7 +41,7 @@ impl FirstLinks {
     /// Takes links that were all stated in one place.
     ///
     /// # Errors
-    /// [`LinksError::TooMany`].
+    /// [`LinksError::Invalid`], [`LinksError::TooMany`].
     pub(crate) fn stated_by(source: &str, links: &[Link]) -> Result<Self, LinksError> {
         let source = source.to_owned();
         let stated = |link: &Link| Stated {

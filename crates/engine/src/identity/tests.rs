@@ -1,22 +1,30 @@
 //! Every door through which a session comes to be gives the same answer to the same claims and links.
 
+use std::ffi::OsString;
+
 use serde_json::{Value, json};
+use siglum_domain::access::{Limits, Scope};
 use siglum_domain::audit::Action;
 use siglum_domain::context::{Cause, Policy, RouteKey};
-use siglum_domain::intake::AgentMatter;
-use siglum_domain::link::{Link, Stated};
+use siglum_domain::intake::{AgentMatter, Decline};
+use siglum_domain::link::{Link, NUMBER_MAX, Stated, from_variables};
 use siglum_domain::observation::{Observation, Source, StartKind};
-use siglum_domain::{AgentName, ConversationId, SessionId, TurnKey};
-use siglum_ledger::{AuditFilter, Durability, Launch, Ledger, Mode, attempt};
+use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, TokenId, TurnKey};
+use siglum_ledger::{
+    AuditFilter, Durability, Launch, Ledger, Mode, SessionOrigin, Statement, attempt,
+};
+use uuid::Uuid;
 
 use crate::driven::context::{self, ContextError, Resolve, Want};
 use crate::driven::launch;
 use crate::driven::remote::{self, RemoteError};
 use crate::driven::run::{self, Which};
 use crate::driven::turn::{self, TurnError};
+use crate::identity::access::Caller;
 use crate::identity::links::{self, LINKS_MOST, LinksError};
 use crate::identity::statements;
 use crate::share::ingest::tests::{answer, spans};
+use crate::share::replica::{self, ReplicaError};
 use crate::tests::stage::*;
 
 /// Where somebody asks for a session.
@@ -44,9 +52,11 @@ enum Door {
     Context,
     /// A run on a schedule, which has a context of its own.
     Schedule,
+    /// A batch of the ledger that the session is at home in.
+    Replica,
 }
 
-const DOORS: [Door; 11] = [
+const DOORS: [Door; 12] = [
     Door::Hook,
     Door::Import,
     Door::Telemetry,
@@ -58,6 +68,7 @@ const DOORS: [Door; 11] = [
     Door::UnnamedRun,
     Door::Context,
     Door::Schedule,
+    Door::Replica,
 ];
 
 const BY: &str = "somebody";
@@ -73,17 +84,26 @@ impl Door {
         !matches!(self, Self::Hook | Self::Import | Self::Telemetry)
     }
 
+    /// Whether its name is a conversation id.
+    fn names_conversations(self) -> bool {
+        matches!(
+            self,
+            Self::Api | Self::ApiObserved | Self::Turns | Self::Run
+        )
+    }
+
     /// Whether links come with the session.
     fn takes_links(self) -> bool {
         self != Self::Telemetry
     }
 
-    /// Whether the session is in the audit: somebody asked for it. Runs on a schedule would fill it.
+    /// Whether the session is in the audit: somebody asked for it. Runs on a schedule would fill it, and of a replica it is
+    /// in the audit of its home.
     fn is_audited(self) -> bool {
-        self.refuses() && self != Self::Schedule
+        self.refuses() && !matches!(self, Self::Schedule | Self::Replica)
     }
 
-    /// Asks for a session that is called so; refused, it is the field.
+    /// Asks for a session that is called so; refused, it is the field and the rule.
     fn open(
         self,
         stage: &mut Stage,
@@ -95,22 +115,24 @@ impl Door {
             agent: AgentName::new(agent).unwrap(),
             name,
             links,
+            left_out: Vec::new(),
         };
         match self {
-            Self::Hook => Ok(wanted.by_its_agent(stage, Source::Hook)),
-            Self::Import => Ok(wanted.by_its_agent(stage, Source::Transcript)),
-            Self::Telemetry => Ok(wanted.by_telemetry(stage)),
+            Self::Hook => wanted.by_its_agent(stage, Source::Hook),
+            Self::Import => wanted.by_its_agent(stage, Source::Transcript),
+            Self::Telemetry => wanted.by_telemetry(stage),
             Self::Launch => wanted.by_a_launcher(stage),
             Self::Api => wanted.by_the_api(stage, Mode::Driven),
             Self::ApiObserved => wanted.by_the_api(stage, Mode::Observed),
             Self::Turns => wanted.by_a_driver(stage),
-            Self::Run => wanted.by_a_run(stage, Which::Named(wanted.conversation())),
+            Self::Run => wanted.by_a_run(stage, Which::Named(wanted.conversation()?)),
             Self::UnnamedRun => wanted.by_a_run(stage, Which::Unnamed),
             Self::Context => wanted.by_a_route(stage, Want::Shared),
             Self::Schedule => {
                 let cause = Cause::CronRun;
                 wanted.by_a_route(stage, Want::Isolated { cause })
             }
+            Self::Replica => wanted.by_its_home(stage),
         }
     }
 }
@@ -120,30 +142,78 @@ struct Wanted<'a> {
     agent: AgentName,
     name: &'a str,
     links: &'a [Link],
+    /// Variables that were to be links and are none.
+    left_out: Vec<Decline>,
 }
 
 impl Wanted<'_> {
-    fn conversation(&self) -> ConversationId {
-        ConversationId::new(self.name).unwrap()
+    fn conversation(&self) -> Result<ConversationId, String> {
+        ConversationId::new(self.name).map_err(|error| error.to_string())
     }
 
-    fn by_its_agent(&self, stage: &mut Stage, source: Source) -> SessionId {
+    fn by_its_agent(&self, stage: &mut Stage, source: Source) -> Result<SessionId, String> {
+        NativeId::new(self.name).map_err(|error| error.to_string())?;
         let start = Observation {
             source,
             ..started(1, StartKind::Startup)
         };
-        stage.hear(AgentMatter {
+        Ok(stage.hear(AgentMatter {
             agent: self.agent.clone(),
             links: stated(self.links),
+            left_out: self.left_out.clone(),
             ..says(self.name, vec![start])
-        })
+        }))
     }
 
-    fn by_telemetry(&self, stage: &mut Stage) -> SessionId {
+    /// What names no session is kept with the reason.
+    fn by_telemetry(&self, stage: &mut Stage) -> Result<SessionId, String> {
         let trace = blake3::hash(format!("{} {}", self.agent, self.name).as_bytes());
         let spoken = answer(&trace.to_hex()[..32], 1, self.name);
         stage.send(&spans(self.agent.as_str(), &json!({}), &[spoken]));
-        stage.read(|tx| tx.sessions_by_native(&native(self.name)))[0].1
+        if let Some(lost) = stage.read(|tx| tx.unassigned(None, 1)).pop() {
+            return Err(lost.reason);
+        }
+        Ok(stage.read(|tx| tx.sessions_by_native(&native(self.name)))[0].1)
+    }
+
+    /// Its home gave it an id, and states each link once.
+    fn by_its_home(&self, stage: &mut Stage) -> Result<SessionId, String> {
+        let home = LedgerId::from_uuid(Uuid::from_u128(2));
+        let name = blake3::hash(format!("{} {}", self.agent, self.name).as_bytes());
+        let id = SessionId::from_uuid(Uuid::from_slice(&name.as_bytes()[..16]).unwrap());
+        let mut links = self.links.to_vec();
+        links.dedup();
+        let statement = |(sequence, link): (u64, Link)| {
+            let attached = Statement::LinkAttached { session: id, link };
+            json!({
+                "sequence": sequence, "at": at(1), "by": BY, "source": "api", "statement": attached,
+            })
+        };
+        let first = id.uuid().as_u64_pair().0 >> 32;
+        let statements: Vec<Value> = (first..).zip(links).map(statement).collect();
+        let batch = json!({
+            "version": replica::wire::VERSION, "ledger": home, "stamp": at(1),
+            "sessions": [{
+                "id": id, "agent": self.agent, "conversation_id": id, "home": home,
+                "mode": Mode::Observed, "origin": SessionOrigin::Live,
+                "created_at": at(1), "last_at": at(1), "natives": [self.name],
+            }],
+            "statements": statements,
+        });
+        let batch = replica::decode(batch.to_string().as_bytes(), &mut Vec::new());
+        let batch = batch.map_err(|error| error.to_string())?;
+        let sender = Caller {
+            token: TokenId::from_uuid(Uuid::from_u128(0x70)),
+            name: "laptop".to_owned(),
+            scope: Scope::Launcher,
+            limits: Limits::default(),
+            note_due: false,
+        };
+        let done = stage.play(|here, ledger| replica::apply(here, ledger, &sender, &batch));
+        done.map(|_| id).map_err(|error| match error {
+            ReplicaError::Refused { rule, .. } => rule,
+            other => panic!("{other}"),
+        })
     }
 
     fn by_a_launcher(&self, stage: &mut Stage) -> Result<SessionId, String> {
@@ -157,15 +227,17 @@ impl Wanted<'_> {
                 worktree: None,
             },
             links: stated(self.links),
-            left_out: Vec::new(),
+            left_out: self.left_out.clone(),
             by: BY.to_owned(),
             cwd: "/home/dev/main".to_owned(),
             place: None,
             outer: None,
         };
         let done = stage.play(|here, ledger| launch::register(here, ledger, &new));
-        done.map(|()| new.session)
-            .map_err(|error| too_many(&error).to_owned())
+        done.map(|()| new.session).map_err(|error| match error {
+            LinksError::Ledger(error) => panic!("{error}"),
+            refused => refused.to_string(),
+        })
     }
 
     fn by_the_api(&self, stage: &mut Stage, mode: Mode) -> Result<SessionId, String> {
@@ -173,7 +245,7 @@ impl Wanted<'_> {
             id: None,
             home: None,
             agent: self.agent.clone(),
-            conversation: Some(self.conversation()),
+            conversation: Some(self.conversation()?),
             native: None,
             name: None,
             mode,
@@ -194,7 +266,7 @@ impl Wanted<'_> {
             })
         });
         done.map_err(|error| match error {
-            RemoteError::Invalid { field, .. } => field.to_owned(),
+            RemoteError::Invalid { .. } => error.to_string(),
             other => panic!("{other}"),
         })
     }
@@ -202,13 +274,14 @@ impl Wanted<'_> {
     fn by_a_driver(&self, stage: &mut Stage) -> Result<SessionId, String> {
         let new = turn::NewSession {
             agent: self.agent.clone(),
-            conversation: self.conversation(),
+            conversation: self.conversation()?,
             cwd: None,
             links: self.links.to_vec(),
             by: BY.to_owned(),
         };
         let done = stage.play(|world, ledger| turn::create(world, ledger, &new));
-        done.map(|record| record.id).map_err(|error| field(&error))
+        done.map(|record| record.id)
+            .map_err(|error| refusal(&error))
     }
 
     fn by_a_run(&self, stage: &mut Stage, which: Which) -> Result<SessionId, String> {
@@ -220,11 +293,12 @@ impl Wanted<'_> {
             by: BY.to_owned(),
         };
         let done = stage.play(|world, ledger| run::find(world, ledger, &wanted));
-        done.map(|run| run.session).map_err(|error| field(&error))
+        done.map(|run| run.session).map_err(|error| refusal(&error))
     }
 
     fn by_a_route(&self, stage: &mut Stage, want: Want) -> Result<SessionId, String> {
-        let route = RouteKey::new(format!("{}:{}", self.agent, self.name)).unwrap();
+        let route = RouteKey::new(self.name).map_err(|error| error.to_string())?;
+        let route = RouteKey::new(format!("{}:{route}", self.agent)).unwrap();
         let run = stage.play(|world, _| SessionId::mint(world.ids).to_string());
         let run = TurnKey::new(run).unwrap();
         let ask = Resolve {
@@ -235,23 +309,16 @@ impl Wanted<'_> {
         let done = stage.play(|world, ledger| context::resolve(world, ledger, &policy, &ask));
         done.map(|resolved| resolved.session)
             .map_err(|error| match error {
-                ContextError::Turn(error) => field(&error),
-                ContextError::Invalid { field, .. } => field.to_owned(),
+                ContextError::Turn(error) => refusal(&error),
+                ContextError::Invalid { .. } => error.to_string(),
                 other => panic!("{other}"),
             })
     }
 }
 
-fn too_many(error: &LinksError) -> &'static str {
+fn refusal(error: &TurnError) -> String {
     match error {
-        LinksError::TooMany => "links",
-        LinksError::Ledger(error) => panic!("{error}"),
-    }
-}
-
-fn field(error: &TurnError) -> String {
-    match error {
-        TurnError::Invalid { field, .. } => (*field).to_owned(),
+        TurnError::Invalid { .. } => error.to_string(),
         other => panic!("{other}"),
     }
 }
@@ -270,6 +337,28 @@ fn labels(count: usize) -> Vec<Link> {
         value: "v".to_owned(),
     };
     (0..count).map(label).collect()
+}
+
+/// One link for each rule that a link can break.
+fn bad_links() -> Vec<Link> {
+    let label = |key: &str, value: &str| Link::Label {
+        key: key.to_owned(),
+        value: value.to_owned(),
+    };
+    vec![
+        Link::IssueNumber(0),
+        Link::PrNumber(NUMBER_MAX + 1),
+        Link::Phase(String::new()),
+        Link::Phase("a\nb".to_owned()),
+        Link::AgentRole(" coder".to_owned()),
+        Link::AgentRole("x".repeat(65)),
+        Link::PipelineId("co\u{200b}der".to_owned()),
+        Link::PipelineId("x".repeat(257)),
+        label("", "v"),
+        label("a=b", "v"),
+        label("k", "a\tb"),
+        label("k", &"x".repeat(257)),
+    ]
 }
 
 fn attached(stage: &mut Stage, session: SessionId) -> Vec<Link> {
@@ -325,12 +414,9 @@ fn links_are_attached_once_at_every_door() {
         ];
         let session = door.open(&mut stage, "one", "chat-1", &twice).unwrap();
         let statements = stage.read(|tx| tx.statements_of_session(session));
-        let links = statements.iter().filter(|record| {
-            matches!(
-                record.statement,
-                siglum_ledger::Statement::LinkAttached { .. }
-            )
-        });
+        let links = statements
+            .iter()
+            .filter(|record| matches!(record.statement, Statement::LinkAttached { .. }));
         assert_eq!(links.count(), 2, "{door:?}");
         assert_eq!(attached(&mut stage, session), twice[1..], "{door:?}");
     }
@@ -349,7 +435,7 @@ fn a_session_begins_with_256_links_at_most_at_every_door() {
         let before = stage.sessions().len();
         let more = door.open(&mut stage, "one", "chat-2", &labels(LINKS_MOST + 1));
         if door.refuses() {
-            assert_eq!(more, Err("links".to_owned()), "{door:?}");
+            assert_eq!(more, Err(LinksError::TooMany.to_string()), "{door:?}");
             assert_eq!(stage.sessions().len(), before, "{door:?}: nothing was made");
             continue;
         }
@@ -374,5 +460,85 @@ fn who_requested_a_session_is_in_the_audit_once_with_its_links() {
         for body in audited {
             assert_eq!(body["links"]["pr_number"], json!([7]), "{door:?}");
         }
+    }
+}
+
+#[test]
+fn a_bad_link_gets_the_same_answer_at_every_door() {
+    for door in DOORS.into_iter().filter(|door| door.takes_links()) {
+        let mut stage = Stage::new();
+        for (n, bad) in bad_links().into_iter().enumerate() {
+            let broken = bad.check().unwrap_err();
+            let is_named = |text: &str| text.contains(broken.field) && text.ends_with(broken.rule);
+            let stated = [bad, Link::IssueNumber(4)];
+            let answer = door.open(&mut stage, "one", &format!("chat-{n}"), &stated);
+            if door.refuses() {
+                let refusal = answer.unwrap_err();
+                assert!(is_named(&refusal), "{door:?}: {broken}: {refusal}");
+                assert!(stage.sessions().is_empty(), "{door:?}: {broken}");
+                continue;
+            }
+            let session = answer.unwrap();
+            let kept = attached(&mut stage, session);
+            assert_eq!(kept, stated[1..], "{door:?}: {broken}");
+            let left_out = stage.read(|tx| links::left_out(tx, session));
+            let is_told = matches!(&left_out[..], [one] if is_named(one));
+            assert!(is_told, "{door:?}: {broken}: {left_out:?}");
+        }
+    }
+}
+
+#[test]
+fn a_bad_variable_is_dropped_with_the_same_warning_by_hooks_and_launchers() {
+    let (stated, dropped) = from_variables(|name| match name {
+        "SIGLUM_PHASE" => Some(OsString::from("a\nb")),
+        "SIGLUM_ISSUE_NUMBER" => Some(OsString::from("4")),
+        _ => None,
+    });
+    let links: Vec<Link> = stated.into_iter().map(|stated| stated.link).collect();
+    let decline = dropped[0].decline("test", None);
+    let wanted = Wanted {
+        agent: AgentName::new("one").unwrap(),
+        name: "chat-1",
+        links: &links,
+        left_out: vec![decline],
+    };
+    let mut stage = Stage::new();
+    let hook = wanted.by_its_agent(&mut stage, Source::Hook).unwrap();
+    let launch = wanted.by_a_launcher(&mut stage).unwrap();
+    for session in [hook, launch] {
+        assert_eq!(attached(&mut stage, session), [Link::IssueNumber(4)]);
+        let left_out = stage.read(|tx| links::left_out(tx, session));
+        assert_eq!(left_out, [dropped[0].to_string()]);
+    }
+}
+
+#[test]
+fn what_is_no_name_is_no_session_at_any_door() {
+    for door in DOORS.into_iter().filter(|door| door.names()) {
+        let mut stage = Stage::new();
+        for bad in ["", " ", "a b", "a\nb", "a\u{7f}b", &"x".repeat(513)] {
+            let answer = door.open(&mut stage, "one", bad, &[]);
+            assert!(answer.is_err(), "{door:?}: {bad:?}");
+            assert!(stage.sessions().is_empty(), "{door:?}: {bad:?}");
+        }
+    }
+}
+
+#[test]
+fn a_name_too_long_for_a_conversation_is_refused_as_one_and_is_none_elsewhere() {
+    let long = "x".repeat(129);
+    let refused = ConversationId::new(long.as_str()).unwrap_err().to_string();
+    for door in DOORS.into_iter().filter(|door| door.names()) {
+        let mut stage = Stage::new();
+        let answer = door.open(&mut stage, "one", &long, &[]);
+        if door.names_conversations() {
+            assert_eq!(answer, Err(refused.clone()), "{door:?}");
+            assert!(stage.sessions().is_empty(), "{door:?}");
+            continue;
+        }
+        let session = answer.unwrap();
+        let conversation = stage.session(session).conversation;
+        assert_eq!(conversation.as_str(), session.to_string(), "{door:?}");
     }
 }

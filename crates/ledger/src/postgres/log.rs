@@ -54,9 +54,7 @@ impl OwnLog for Tx<'_> {
         }
         match self.sighted(new.session, row.source, &row.key)? {
             Some(_) => Ok(Appended::Known),
-            None => Err(LedgerError::Storage(
-                format!("there is no session {}", new.session).into(),
-            )),
+            None => Err(LedgerError::NoSession(new.session)),
         }
     }
 

@@ -99,8 +99,7 @@ impl OwnTurns for Tx<'_> {
             return Ok(None);
         };
         if self.session(session)?.is_none() {
-            let what = format!("there is no session {session}");
-            return Err(LedgerError::Storage(what.into()));
+            return Err(LedgerError::NoSession(session));
         }
         Ok(Some(row.key.clone()))
     }

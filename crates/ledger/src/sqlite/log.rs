@@ -62,8 +62,9 @@ impl OwnLog for Tx<'_> {
             return Ok(Appended::Known);
         }
         let next = "UPDATE sessions SET head = head + 1 WHERE id = ?1 RETURNING head, forgotten_at";
-        let (sequence, forgotten): (i64, Option<i64>) =
-            self.one(next, &[&session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let grown: Option<(i64, Option<i64>)> =
+            self.row(next, &[&session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (sequence, forgotten) = grown.ok_or(LedgerError::NoSession(new.session))?;
         let is_forgotten = forgotten.is_some_and(|at| o.at.nanos() <= at);
         let row = LogRow::from_entry(new);
         self.insert_entry(new.session, sequence, new.turn, &row, is_forgotten)?;
@@ -125,10 +126,11 @@ impl OwnTurns for Tx<'_> {
         let more =
             "UPDATE sessions SET head = head + ?2 WHERE id = ?1 RETURNING head, forgotten_at";
         let count = int(rows.len() as u64);
-        let (head, forgotten): (i64, Option<i64>) =
-            self.one(more, &[&Col(session), &count], |row| {
+        let grown: Option<(i64, Option<i64>)> =
+            self.row(more, &[&Col(session), &count], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
+        let (head, forgotten) = grown.ok_or(LedgerError::NoSession(session))?;
         for (sequence, row) in (head - count + 1..).zip(rows) {
             let is_forgotten = forgotten.is_some_and(|at| row.at.nanos() <= at);
             if !self.insert_entry(session, sequence, Some(turn), row, is_forgotten)? {

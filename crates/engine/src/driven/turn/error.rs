@@ -3,7 +3,7 @@
 use siglum_domain::{LedgerId, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Refusal};
 
-use crate::identity::links::{self, LinksError};
+use crate::identity::links::LinksError;
 
 /// What became of a write that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,12 +100,9 @@ pub enum TurnError {
 
 impl From<LinksError> for TurnError {
     fn from(error: LinksError) -> Self {
-        match error {
-            LinksError::TooMany => Self::Invalid {
-                field: "links",
-                rule: links::room_rule(),
-            },
-            LinksError::Ledger(error) => error.into(),
+        match error.broken_rule() {
+            Ok((field, rule)) => Self::Invalid { field, rule },
+            Err(error) => error.into(),
         }
     }
 }

@@ -68,9 +68,7 @@ fn one(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<Option<Tally>, Ledger
         });
         let tally = match (settled, done) {
             (Ok(()), Some(tally)) => tally,
-            (Err(error @ (LedgerError::Damaged(_) | LedgerError::Storage(_))), _) => {
-                set_aside(tx, &row, &error)?
-            }
+            (Err(error), _) if !error.is_out_of_reach() => set_aside(tx, &row, &error)?,
             (Err(error), _) => return Err(error),
             (Ok(()), None) => return Ok(None),
         };

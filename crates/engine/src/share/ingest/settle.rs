@@ -200,7 +200,7 @@ impl Settling<'_> {
         });
         match written {
             Ok(()) => Ok(true),
-            Err(error @ (LedgerError::Damaged(_) | LedgerError::Storage(_))) => {
+            Err(error) if !error.is_out_of_reach() => {
                 tracing::warn!("telemetry of session {id} could not be written: {error}");
                 Ok(false)
             }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use siglum_domain::link::Link;
 use siglum_domain::redact::Redactor;
 use siglum_domain::scope::Kinds;
 use siglum_domain::{LedgerId, RepositoryId, SessionId, Timestamp};
@@ -20,6 +19,7 @@ use super::wire::*;
 use super::{DocumentName, ReplicaError, speaker};
 use crate::Here;
 use crate::identity::access::Caller;
+use crate::identity::{links, statements};
 
 type Result<T, E = ReplicaError> = std::result::Result<T, E>;
 
@@ -443,11 +443,8 @@ impl Taking<'_> {
         if let Statement::LinkAttached { link, .. } | Statement::LinkDetached { link, .. } =
             &document.statement
         {
-            let checked = Link::parse(link.field(), &link.value());
-            let checked = checked.map_err(|e| refuse(name.clone(), e.to_string()))?;
-            if checked != *link {
-                return Err(refuse(name, "its link does not match its content"));
-            }
+            let checked = link.check();
+            checked.map_err(|e| refuse(name.clone(), e.to_string()))?;
         }
         if let Statement::Launched { launch, .. } = &document.statement {
             word(&name, "program", &launch.program)?;
@@ -475,7 +472,7 @@ impl Taking<'_> {
         };
         if self.tx.put_statement(&record)? {
             self.changes.statements += 1;
-            return Ok(());
+            return self.has_room(&name, &record.statement);
         }
         let before = record.sequence - 1;
         let known = self
@@ -496,7 +493,16 @@ impl Taking<'_> {
         self.tx.drop_statement(record.ledger, record.sequence)?;
         self.tx.put_statement(&record)?;
         self.changes.corrected += 1;
-        Ok(())
+        self.has_room(&name, &record.statement)
+    }
+
+    /// Refuses a link that its session has no room for, with what others attached.
+    fn has_room(&mut self, name: &DocumentName, statement: &Statement) -> Result<()> {
+        let Statement::LinkAttached { session, .. } = statement else {
+            return Ok(());
+        };
+        let standing = statements::links(&self.tx.statements_of_session(*session)?);
+        links::check_room(standing.len()).map_err(|e| refuse(name.clone(), e.to_string()))
     }
 }
 
