@@ -503,6 +503,11 @@ pub mod event {
     pub fn message(id: &str) -> String {
         format!("msg:{id}")
     }
+    /// The compaction of the context in the course of a turn, by the agent's name for the turn.
+    #[must_use]
+    pub fn compaction(turn: &str) -> String {
+        format!("compact:{turn}")
+    }
     /// A sub-agent, by its id.
     #[must_use]
     pub fn subagent(id: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::plan::SCRIPT_LIMIT;
+use super::SCRIPT_LIMIT;
 use super::site::{HookSite, Theirs};
 use crate::bounded;
 

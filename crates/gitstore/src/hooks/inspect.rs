@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::block::{BlockLocation, Company, THEIRS, block, calls, find};
 use super::front::front_block;
-use super::plan::{Hook, SCRIPT_LIMIT, Slot};
+use super::plan::{Hook, Slot};
 use super::site::HookSite;
-use super::{FRONT, HOOKS, front, script, setting};
+use super::{FRONT, HOOKS, SCRIPT_LIMIT, front, script, setting};
 use crate::place::Repo;
 use crate::{bounded, config};
 

@@ -45,5 +45,8 @@ pub const COMMITS: &str = "commits";
 /// to be told of the amend.
 pub const AMENDS: &str = "amends";
 
+/// No hook that is a script is larger; what is larger is left alone unread.
+const SCRIPT_LIMIT: u64 = 1 << 20;
+
 /// What the name of a hook ends in that an earlier version moved aside.
 const CHAINED: &str = "-siglum-chained";

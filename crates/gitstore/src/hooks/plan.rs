@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::block::{BlockLocation, Company, block, find};
 use super::site::{HookSite, Obstacle, Theirs, is_real_or_missing};
-use super::{CHAINED, HOOKS, advice, front, script, setting};
+use super::{CHAINED, HOOKS, SCRIPT_LIMIT, advice, front, script, setting};
 use crate::error::GitError;
 use crate::{bounded, owner};
 
-/// No hook that is a script is larger; what is larger is left alone unread.
-pub(super) const SCRIPT_LIMIT: u64 = 1 << 20;
 const NEW_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o777;

@@ -229,43 +229,89 @@ fn before(at: Timestamp, by: Duration) -> Timestamp {
     at.plus_millis(millis.saturating_neg())
 }
 
-/// See [`crate::Ledger::keep_blobs`]. What cannot be deleted does not hold up what can be moved.
-pub(super) fn keep(ledger: &mut PostgresLedger, at: Timestamp) -> Result<BlobWork> {
-    let Some(blobs) = ledger.blobs() else {
-        return Ok(BlobWork::default());
-    };
-    let deleted = delete_due(ledger, &blobs, before(at, GRACE));
-    let moved = move_large(ledger, &blobs, at)?;
-    Ok(BlobWork {
-        moved,
-        deleted: deleted?,
-    })
-}
+impl PostgresLedger {
+    /// See [`crate::Ledger::keep_blobs`]. What cannot be deleted does not hold up what can be moved.
+    pub(super) fn tend_blobs(&mut self, at: Timestamp) -> Result<BlobWork> {
+        let Some(blobs) = self.blobs() else {
+            return Ok(BlobWork::default());
+        };
+        let deleted = delete_due(self, &blobs, before(at, GRACE));
+        let moved = move_large(self, &blobs, at)?;
+        Ok(BlobWork {
+            moved,
+            deleted: deleted?,
+        })
+    }
 
-/// Deletes the blobs of all that was erased.
-///
-/// # Errors
-/// Those of the blob store: the gateways go on later.
-pub(super) fn delete_freed(ledger: &mut PostgresLedger) -> Result<()> {
-    let freed = Timestamp::from_nanos(1);
-    match ledger.blobs() {
-        Some(blobs) => {
-            while delete_due(ledger, &blobs, freed)? > 0 {}
-            Ok(())
-        }
-        None => {
-            let sql =
-                "SELECT EXISTS (SELECT 1 FROM blobs WHERE tenant = $1 AND NOT held AND at < $2)";
-            let mut is_due = false;
-            ledger.run_once(&mut |tx| {
-                is_due = tx.one(sql, &[&Col(freed)], |row| raw(row, 0))?;
+    /// Deletes the blobs of all that was erased.
+    ///
+    /// # Errors
+    /// Those of the blob store: the gateways go on later.
+    pub(super) fn delete_freed_blobs(&mut self) -> Result<()> {
+        let freed = Timestamp::from_nanos(1);
+        match self.blobs() {
+            Some(blobs) => {
+                while delete_due(self, &blobs, freed)? > 0 {}
                 Ok(())
-            })?;
-            match is_due {
-                true => Err(unconfigured()),
-                false => Ok(()),
+            }
+            None => {
+                let sql = "SELECT EXISTS (SELECT 1 FROM blobs WHERE tenant = $1 AND NOT held AND at < $2)";
+                let mut is_due = false;
+                self.run_once(&mut |tx| {
+                    is_due = tx.one(sql, &[&Col(freed)], |row| raw(row, 0))?;
+                    Ok(())
+                })?;
+                match is_due {
+                    true => Err(unconfigured()),
+                    false => Ok(()),
+                }
             }
         }
+    }
+
+    /// What is wrong with the blobs that were put last, in words.
+    pub(super) fn blob_problems(&mut self) -> Result<Vec<String>> {
+        // Few are not held. To leave them out here would be to pass over rows.
+        let sql = "SELECT number, digest, bytes, session, sequence, held FROM blobs WHERE tenant = $1 \
+             ORDER BY number DESC LIMIT $2";
+        let mut found = Vec::new();
+        self.run_once(&mut |tx| {
+            found = tx.rows(sql, &[&CHECKED], |row| {
+                let reference = Reference {
+                    number: count(row, 0)?,
+                    digest: digest(raw(row, 1)?)?,
+                    bytes: count(row, 2)?,
+                };
+                let entry: (SessionId, u64) = (get(row, 3)?, count(row, 4)?);
+                Ok(raw::<bool>(row, 5)?.then_some((reference, entry)))
+            })?;
+            Ok(())
+        })?;
+        let found: Vec<_> = found.into_iter().flatten().collect();
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Some(blobs) = self.blobs() else {
+            return Ok(vec![cause(&unconfigured())]);
+        };
+        let id = self.id();
+        let names = found.iter().map(|(r, _)| name(id, r.number, &r.digest));
+        let got = blobs.store.get(&names.collect::<Vec<_>>());
+        let mut wrong = Vec::new();
+        for ((reference, (session, sequence)), got) in found.iter().zip(got) {
+            match checked(reference, Some(got)) {
+                Ok(Ok(_)) => {}
+                Ok(Err(what)) => wrong.push(format!(
+                    "the payload of entry {sequence} of {session}: {what}"
+                )),
+                // Of the others nothing else can be said.
+                Err(error) => {
+                    wrong.push(cause(&error));
+                    break;
+                }
+            }
+        }
+        Ok(wrong)
     }
 }
 
@@ -379,51 +425,6 @@ fn put_all(
         });
         joined.collect()
     })
-}
-
-/// What is wrong with the blobs that were put last, in words.
-pub(super) fn problems(ledger: &mut PostgresLedger) -> Result<Vec<String>> {
-    // Few are not held. To leave them out here would be to pass over rows.
-    let sql = "SELECT number, digest, bytes, session, sequence, held FROM blobs WHERE tenant = $1 \
-         ORDER BY number DESC LIMIT $2";
-    let mut found = Vec::new();
-    ledger.run_once(&mut |tx| {
-        found = tx.rows(sql, &[&CHECKED], |row| {
-            let reference = Reference {
-                number: count(row, 0)?,
-                digest: digest(raw(row, 1)?)?,
-                bytes: count(row, 2)?,
-            };
-            let entry: (SessionId, u64) = (get(row, 3)?, count(row, 4)?);
-            Ok(raw::<bool>(row, 5)?.then_some((reference, entry)))
-        })?;
-        Ok(())
-    })?;
-    let found: Vec<_> = found.into_iter().flatten().collect();
-    if found.is_empty() {
-        return Ok(Vec::new());
-    }
-    let Some(blobs) = ledger.blobs() else {
-        return Ok(vec![cause(&unconfigured())]);
-    };
-    let id = ledger.id();
-    let names = found.iter().map(|(r, _)| name(id, r.number, &r.digest));
-    let got = blobs.store.get(&names.collect::<Vec<_>>());
-    let mut wrong = Vec::new();
-    for ((reference, (session, sequence)), got) in found.iter().zip(got) {
-        match checked(reference, Some(got)) {
-            Ok(Ok(_)) => {}
-            Ok(Err(what)) => wrong.push(format!(
-                "the payload of entry {sequence} of {session}: {what}"
-            )),
-            // Of the others nothing else can be said.
-            Err(error) => {
-                wrong.push(cause(&error));
-                break;
-            }
-        }
-    }
-    Ok(wrong)
 }
 
 /// Why the blob store is of no use, without the words that are the same for each store.

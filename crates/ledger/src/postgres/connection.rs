@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use postgres::config::SslMode;
 use postgres::{Client, NoTls, Statement};
-use siglum_domain::Tenant;
+use siglum_domain::{LedgerId, Tenant};
 
-use super::migrate::Own;
 use super::settings::{Address, PostgresSettings, address};
 use super::{error, tls};
 use crate::LedgerError;
@@ -16,6 +15,13 @@ use crate::LedgerError;
 const PREPARED: usize = 512;
 /// A transaction whose program stands still gives its locks back after this time.
 const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(60);
+
+/// What a tenant's ledger says of itself.
+#[derive(Clone, Copy)]
+pub(super) struct Own {
+    pub(super) id: LedgerId,
+    pub(super) key: [u8; 32],
+}
 
 /// A connection.
 pub(super) struct Link {

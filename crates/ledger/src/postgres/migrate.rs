@@ -6,7 +6,7 @@ use postgres::error::SqlState;
 use siglum_domain::{LedgerId, Tenant};
 
 use super::columns::{Col, get, raw};
-use super::connection::Link;
+use super::connection::{Link, Own};
 use super::error::refused;
 use super::sums;
 use crate::LedgerError;
@@ -184,13 +184,6 @@ fn apply_within(
          ON CONFLICT (key) DO UPDATE SET value = excluded.value";
     link.client.execute(put, &[&i64::from(number)])?;
     Ok(())
-}
-
-/// What a tenant's ledger says of itself.
-#[derive(Clone, Copy)]
-pub(super) struct Own {
-    pub(super) id: LedgerId,
-    pub(super) key: [u8; 32],
 }
 
 /// Gives a tenant its ledger, if it has none.

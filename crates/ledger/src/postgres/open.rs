@@ -4,13 +4,12 @@ use siglum_domain::{LedgerId, Tenant, Timestamp};
 
 use super::begun::{self, Ended, TRIES};
 use super::blob_store::BlobSettings;
-use super::connection::Link;
+use super::connection::{Link, Own};
 use super::error::{self, Fault};
 use super::hints;
-use super::migrate::{self, Own};
 use super::settings::PostgresSettings;
 use super::tx::{Access, Tx};
-use super::{blobs, check};
+use super::{check, migrate};
 use crate::sqlite::Open;
 use crate::{BlobWork, Durability, Ledger, LedgerError, SearchIndex, Transaction};
 
@@ -229,7 +228,7 @@ impl Ledger for PostgresLedger {
     }
 
     fn keep_blobs(&mut self, at: Timestamp) -> Result<BlobWork, LedgerError> {
-        blobs::keep(self, at)
+        self.tend_blobs(at)
     }
 
     /// Deletes the blobs of what was erased, and lets the server take out the old versions of rows. It does so where no
@@ -239,7 +238,7 @@ impl Ledger for PostgresLedger {
         let mut link = self.connected()?;
         migrate::scrub(&mut link, self.settings.statement)?;
         self.link = Some(link);
-        blobs::delete_freed(self)
+        self.delete_freed_blobs()
     }
 
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {
@@ -248,7 +247,7 @@ impl Ledger for PostgresLedger {
             wrong = check::problems(tx)?;
             Ok(())
         })?;
-        wrong.extend(blobs::problems(self)?);
+        wrong.extend(self.blob_problems()?);
         Ok(wrong)
     }
 

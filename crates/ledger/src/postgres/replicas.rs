@@ -3,24 +3,13 @@
 use siglum_domain::{CheckpointId, NativeId, Oid, RepositoryId, SessionId, TurnId};
 
 use super::columns::{Col, clean, raw};
-use super::tx::Tx;
+use super::tx::{Tx, Watch};
 use crate::LedgerError;
 use crate::columns::Row;
 use crate::replicas::ReplicaTurn;
 use crate::verbs::replicas::{OwnReplicas, turn_row};
 
 type Result<T> = std::result::Result<T, LedgerError>;
-
-/// What a destination lacks once a document changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Watch {
-    /// Nobody looked yet in this transaction.
-    Unknown,
-    /// There is no destination, and none is added before this transaction ends.
-    Nobody,
-    /// There are some.
-    Somebody,
-}
 
 impl Tx<'_> {
     /// A document changed, so that every destination lacks it. Whoever adds a destination waits for those that hold the

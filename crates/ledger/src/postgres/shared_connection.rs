@@ -6,12 +6,11 @@
 use siglum_domain::Tenant;
 
 use super::columns::raw;
-use super::connection::Link;
+use super::connection::{Link, Own};
 use super::error::{self, Fault};
-use super::hold;
-use super::migrate::{self, Own};
 use super::open::{self, PostgresLedger};
 use super::settings::PostgresSettings;
+use super::{hold, migrate};
 use crate::LedgerError;
 
 /// Tenants that a connection remembers.

@@ -11,7 +11,6 @@ use super::blob_store::BlobSettings;
 use super::columns::Clean;
 use super::connection::Link;
 use super::error::{self, Fault};
-use super::replicas::Watch;
 use crate::{LedgerError, Transaction};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -24,6 +23,17 @@ pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
 pub(super) enum Access {
     Read,
     Write,
+}
+
+/// What a destination lacks once a document changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Watch {
+    /// Nobody looked yet in this transaction.
+    Unknown,
+    /// There is no destination, and none is added before this transaction ends.
+    Nobody,
+    /// There are some.
+    Somebody,
 }
 
 /// The verbs, on one open transaction.

@@ -5,7 +5,7 @@ use rusqlite::types::Value;
 use siglum_domain::audit::{Entry, GENESIS};
 
 use super::columns::int;
-use super::open::Tx;
+use super::database::Tx;
 use crate::columns::Row;
 use crate::verbs::audit::{ENTRY, OwnAudit, entry_row};
 use crate::{Audit, AuditFilter, LedgerError};

@@ -17,7 +17,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use rustix::fs::OFlags;
 use siglum_domain::process::ProcessIdentity;
 
-use super::{SqliteLedger, migrate};
+use super::SqliteLedger;
 use crate::LedgerError;
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -81,10 +81,7 @@ impl SqliteLedger {
             return Ok(());
         }
         // Nobody binds another one meanwhile, and all that is bound is stored.
-        let tx = self
-            .connection_mut()
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        migrate::still_admitted(&tx)?;
+        let tx = self.begin(TransactionBehavior::Immediate)?;
         let text = listed(&tx, &head, process, "")?;
         replace(&ledger, &text).map_err(unwritable)?;
         tx.commit()?;

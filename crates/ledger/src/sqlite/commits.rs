@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId};
 
 use super::columns::{Col, int};
-use super::open::Tx;
+use super::database::Tx;
 use crate::columns::{Parameter, Value};
 use crate::database::Database;
 use crate::record::*;

@@ -1,16 +1,54 @@
 //! The way to the database, in SQLite. Triggers note which documents and sessions changed.
 
-use rusqlite::params_from_iter;
+use rusqlite::{Connection, params_from_iter};
+use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{LedgerId, RepositoryId, SessionId};
 
 use super::bound;
-use super::open::Tx;
 use crate::columns::{Col, Row, Value};
 use crate::database::Database;
 use crate::sql::Sql;
-use crate::{LedgerError, Read};
+use crate::{LedgerError, Read, Transaction};
 
 type Result<T> = std::result::Result<T, LedgerError>;
+
+/// The verbs, on one open transaction.
+pub(super) struct Tx<'a> {
+    pub(super) db: &'a Connection,
+    pub(super) ledger: LedgerId,
+    /// The last process that was bound, and is not listed yet as one that is.
+    pub(super) bound: Option<ProcessIdentity>,
+}
+
+impl Tx<'_> {
+    /// Within the transaction. A disk that is full, and the like, end it as a whole; what would be done after that
+    /// would be stored at once.
+    fn within(&self, statement: &str) -> Result<()> {
+        if self.db.is_autocommit() {
+            return Err(LedgerError::Storage(
+                "the transaction was taken back".into(),
+            ));
+        }
+        self.db.prepare_cached(statement)?.execute([])?;
+        Ok(())
+    }
+}
+
+impl Transaction for Tx<'_> {
+    fn nested(&mut self, work: &mut dyn FnMut(&mut dyn Transaction) -> Result<()>) -> Result<()> {
+        self.within("SAVEPOINT nested")?;
+        let done = work(self);
+        match done {
+            Ok(()) => self.within("RELEASE nested"),
+            Err(error) => {
+                // Where that cannot be done, the end of the transaction says so.
+                let back = self.within("ROLLBACK TO nested");
+                let _ = back.and_then(|()| self.within("RELEASE nested"));
+                Err(error)
+            }
+        }
+    }
+}
 
 impl Database for Tx<'_> {
     fn ledger(&self) -> LedgerId {

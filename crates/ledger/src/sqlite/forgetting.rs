@@ -3,7 +3,7 @@
 use siglum_domain::SessionId;
 
 use super::columns::Col;
-use super::open::Tx;
+use super::database::Tx;
 use crate::columns::Value;
 use crate::database::Database;
 use crate::row::{from_json, unpack};

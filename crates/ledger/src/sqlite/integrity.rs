@@ -3,7 +3,7 @@
 use siglum_domain::SessionId;
 
 use super::columns::{Col, int};
-use super::open::Tx;
+use super::database::Tx;
 use super::sums;
 use crate::database::Database;
 use crate::verbs::integrity::{OwnIntegrity, state_row};

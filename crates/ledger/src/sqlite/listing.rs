@@ -3,7 +3,7 @@
 use siglum_domain::RepositoryId;
 
 use super::columns::Col;
-use super::open::Tx;
+use super::database::Tx;
 use crate::LedgerError;
 use crate::columns::{Parameter, Value};
 use crate::database::Database;

@@ -4,7 +4,7 @@ use siglum_domain::receipt::{GENESIS, Receipt};
 use siglum_domain::{SessionId, Timestamp, TurnId};
 
 use super::columns::{Col, int};
-use super::open::Tx;
+use super::database::Tx;
 use crate::columns::Value;
 use crate::database::Database;
 use crate::row::LogRow;

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior};
 use siglum_domain::LedgerId;
 use siglum_domain::process::ProcessIdentity;
 
+use super::database::Tx;
 use super::{migrate, sums};
 use crate::{Durability, Ledger, LedgerError, SearchIndex, Transaction};
 
@@ -189,17 +190,27 @@ impl SqliteLedger {
         }
     }
 
+    /// Begins a transaction, unless a newer program has migrated the store.
+    pub(super) fn begin(
+        &mut self,
+        behavior: TransactionBehavior,
+    ) -> Result<rusqlite::Transaction<'_>, LedgerError> {
+        let tx = self.db.transaction_with_behavior(behavior)?;
+        migrate::still_admitted(&tx)?;
+        Ok(tx)
+    }
+
     /// Gives a process that was bound to a session, and is not listed yet as one that is.
     fn run(
         &mut self,
         behavior: TransactionBehavior,
         work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
     ) -> Result<Option<ProcessIdentity>, LedgerError> {
-        let tx = self.db.transaction_with_behavior(behavior)?;
-        migrate::still_admitted(&tx)?;
+        let ledger = self.id;
+        let tx = self.begin(behavior)?;
         let mut verbs = Tx {
             db: &tx,
-            ledger: self.id,
+            ledger,
             bound: None,
         };
         work(&mut verbs)?;
@@ -366,47 +377,6 @@ pub(super) fn integrity_check(db: &Connection) -> Result<Vec<String>, LedgerErro
         }
     }
     Ok(wrong)
-}
-
-/// The verbs, on one open transaction.
-pub(super) struct Tx<'a> {
-    pub(super) db: &'a Connection,
-    pub(super) ledger: LedgerId,
-    /// The last process that was bound, and is not listed yet as one that is.
-    pub(super) bound: Option<ProcessIdentity>,
-}
-
-impl Tx<'_> {
-    /// Within the transaction. A disk that is full, and the like, end it as a whole; what would be done after that
-    /// would be stored at once.
-    fn within(&self, statement: &str) -> Result<(), LedgerError> {
-        if self.db.is_autocommit() {
-            return Err(LedgerError::Storage(
-                "the transaction was taken back".into(),
-            ));
-        }
-        self.db.prepare_cached(statement)?.execute([])?;
-        Ok(())
-    }
-}
-
-impl Transaction for Tx<'_> {
-    fn nested(
-        &mut self,
-        work: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>,
-    ) -> Result<(), LedgerError> {
-        self.within("SAVEPOINT nested")?;
-        let done = work(self);
-        match done {
-            Ok(()) => self.within("RELEASE nested"),
-            Err(error) => {
-                // Where that cannot be done, the end of the transaction says so.
-                let back = self.within("ROLLBACK TO nested");
-                let _ = back.and_then(|()| self.within("RELEASE nested"));
-                Err(error)
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use siglum_domain::Timestamp;
 
 use super::columns::{Col, int};
-use super::open::Tx;
+use super::database::Tx;
 use crate::columns::Value;
 use crate::database::Database;
 use crate::sql::sql;

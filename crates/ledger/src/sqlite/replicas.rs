@@ -3,7 +3,7 @@
 use siglum_domain::{NativeId, SessionId, TurnId};
 
 use super::columns::{Col, int};
-use super::open::Tx;
+use super::database::Tx;
 use crate::LedgerError;
 use crate::database::Database;
 use crate::replicas::ReplicaTurn;

@@ -5,7 +5,6 @@ use siglum_domain::search::TurnText;
 use siglum_domain::{RepositoryId, SessionId, Timestamp};
 
 use super::columns::{Col, count, get, int, opt};
-use super::migrate;
 use super::open::{SqliteLedger, patiently};
 use crate::search::{
     IndexFile, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, PartMark, SearchIndex,
@@ -37,9 +36,7 @@ impl SqliteLedger {
         &mut self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        let db = self.connection_mut();
-        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        migrate::still_admitted(&tx)?;
+        let tx = self.begin(TransactionBehavior::Immediate)?;
         let changed = work(&tx)?;
         tx.commit()?;
         Ok(changed)

@@ -5,7 +5,7 @@ use siglum_domain::{AgentName, NativeId, RepositoryId, SessionId, Timestamp};
 
 use super::bound;
 use super::columns::Col;
-use super::open::Tx;
+use super::database::Tx;
 use crate::LedgerError;
 use crate::columns::Value;
 use crate::database::Database;

@@ -7,7 +7,7 @@ use siglum_domain::SessionId;
 
 use super::bound;
 use super::columns::{Col, count};
-use super::open::Tx;
+use super::database::Tx;
 use crate::LedgerError;
 use crate::columns::Value;
 use crate::sums::{LOG, Miscount, SUMMED, Unlike, is_tallied, list, tallied};

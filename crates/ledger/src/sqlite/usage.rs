@@ -9,7 +9,7 @@ use siglum_domain::{LedgerId, SessionId, Timestamp};
 use uuid::Uuid;
 
 use super::columns::{Col, get, int};
-use super::open::Tx;
+use super::database::Tx;
 use crate::columns::Row;
 use crate::database::Database;
 use crate::usage::quarter_start;

@@ -2,7 +2,7 @@
 
 use siglum_domain::{AgentName, NativeId, SessionId};
 
-use super::agents::{AgentSpec, SecondId};
+use super::agents::{AgentSpec, Reach, SecondId};
 use super::foreign;
 use super::record::Record;
 use crate::wire::SESSION_KEY;
@@ -35,15 +35,6 @@ impl Origin {
     pub const fn may_open(self) -> bool {
         matches!(self, Self::Agent | Self::Model)
     }
-}
-
-/// Whose the trace of a record is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// One session's: what has no id of its own belongs to the session of its trace.
-    Session,
-    /// A process's that may have many sessions: the trace tells nothing of the session.
-    Process,
 }
 
 /// What a record claims.

@@ -22,5 +22,6 @@ mod recorded;
 #[cfg(test)]
 mod tests;
 
-pub use claims::{Claims, Origin, Reach};
+pub use agents::Reach;
+pub use claims::{Claims, Origin};
 pub use telemetry_record::{TelemetryRecord, hear};

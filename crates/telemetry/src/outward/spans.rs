@@ -1,18 +1,67 @@
 //! The spans of a turn: who worked, what the model was asked, what tools did.
 
+use std::collections::BTreeMap;
+
 use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 use siglum_domain::Timestamp;
-use siglum_domain::fold::{MessageView, ToolCall};
-use siglum_domain::observation::{Outcome, Recovery, Role, Tokens, ToolClass};
+use siglum_domain::fold::{MessageView, ToolCall, TurnView};
+use siglum_domain::observation::{Outcome, Recovery, Role, Tokens, ToolClass, event};
 use siglum_domain::price::Prices;
+use siglum_domain::trace::{SpanId, TraceId};
 
 use super::attributes::{Attributes, turn_kit};
 use super::moments::{self, Subagent};
-use super::subject::{Content, Linked, Origin};
-use super::turn::Shape;
+use super::subject::{Content, Linked, Origin, Subject, TurnPart};
 use super::usage::News;
+
+/// The tree that the spans of a turn are in.
+pub(super) struct Shape<'a> {
+    pub(super) subject: &'a Subject,
+    pub(super) part: &'a TurnPart,
+    pub(super) now: &'a TurnView,
+    pub(super) subagents: BTreeMap<String, Subagent>,
+}
+
+impl Shape<'_> {
+    /// The first span of the turn.
+    pub(super) fn origin(&self) -> Origin {
+        Origin::new(self.subject.session, self.part.id, self.part.parent)
+    }
+
+    pub(super) fn span(&self, event: &str) -> SpanId {
+        SpanId::of_event(self.subject.session, self.part.id, event)
+    }
+
+    /// Whether the spans of a sub-agent are a trace of their own.
+    pub(super) fn is_apart(&self, id: &str) -> bool {
+        let known = self.subagents.get(id);
+        known.is_none_or(|known| known.outlives(self.now))
+    }
+
+    /// The trace that something in this sub-agent, or in none, is in.
+    pub(super) fn trace(&self, subagent: Option<&str>) -> TraceId {
+        match subagent {
+            Some(id) if self.is_apart(id) => TraceId::of_subagent(self.subject.session, id),
+            _ => self.origin().trace,
+        }
+    }
+
+    /// The span that something in this sub-agent, or in none, is in.
+    pub(super) fn around(&self, subagent: Option<&str>) -> SpanId {
+        match subagent {
+            Some(id) => SpanId::of_subagent(self.subject.session, id),
+            None => self.origin().span,
+        }
+    }
+
+    /// The call that started a sub-agent.
+    pub(super) fn call_of(&self, subagent: &Subagent) -> Option<&ToolCall> {
+        let event = event::tool(subagent.view.call.as_deref()?);
+        self.now.tools.iter().find(|t| t.event == event)
+    }
+}
 
 /// Makes the spans of one turn.
 pub(super) struct Writer<'a> {

@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use opentelemetry_proto::tonic::trace::v1::Span;
-use siglum_domain::fold::{self, Entry, ToolCall, TurnView};
-use siglum_domain::observation::event;
-use siglum_domain::trace::{SpanId, TraceId};
+use siglum_domain::fold::{self, Entry, TurnView};
 
 use super::moments::{Subagent, subagents};
-use super::spans::Writer;
-use super::subject::{Content, Origin, Subject, TurnPart};
+use super::spans::{Shape, Writer};
+use super::subject::{Content, Subject, TurnPart};
 
 /// The spans of a turn that have not been told yet, children before whatever they are in.
 ///
@@ -57,51 +55,4 @@ fn view(entries: &[Entry]) -> (TurnView, BTreeMap<String, Subagent>) {
     let session = fold::session(entries);
     let turn = session.turns.into_iter().next_back().unwrap_or_default();
     (turn, subagents(entries, session.subagents))
-}
-
-/// The tree that the spans of a turn are in.
-pub(super) struct Shape<'a> {
-    pub(super) subject: &'a Subject,
-    pub(super) part: &'a TurnPart,
-    pub(super) now: &'a TurnView,
-    subagents: BTreeMap<String, Subagent>,
-}
-
-impl Shape<'_> {
-    /// The first span of the turn.
-    pub(super) fn origin(&self) -> Origin {
-        Origin::new(self.subject.session, self.part.id, self.part.parent)
-    }
-
-    pub(super) fn span(&self, event: &str) -> SpanId {
-        SpanId::of_event(self.subject.session, self.part.id, event)
-    }
-
-    /// Whether the spans of a sub-agent are a trace of their own.
-    pub(super) fn is_apart(&self, id: &str) -> bool {
-        let known = self.subagents.get(id);
-        known.is_none_or(|known| known.outlives(self.now))
-    }
-
-    /// The trace that something in this sub-agent, or in none, is in.
-    pub(super) fn trace(&self, subagent: Option<&str>) -> TraceId {
-        match subagent {
-            Some(id) if self.is_apart(id) => TraceId::of_subagent(self.subject.session, id),
-            _ => self.origin().trace,
-        }
-    }
-
-    /// The span that something in this sub-agent, or in none, is in.
-    pub(super) fn around(&self, subagent: Option<&str>) -> SpanId {
-        match subagent {
-            Some(id) => SpanId::of_subagent(self.subject.session, id),
-            None => self.origin().span,
-        }
-    }
-
-    /// The call that started a sub-agent.
-    pub(super) fn call_of(&self, subagent: &Subagent) -> Option<&ToolCall> {
-        let event = event::tool(subagent.view.call.as_deref()?);
-        self.now.tools.iter().find(|t| t.event == event)
-    }
 }

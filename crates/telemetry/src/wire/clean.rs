@@ -9,9 +9,8 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use siglum_domain::trace::{SpanId, TraceId};
 
-use super::batch::{Batch, RecordIndex};
+use super::batch::{Batch, Limits, RecordIndex};
 use super::change::{Change, RecordMut};
-use super::decode::Limits;
 use super::points::PointMut;
 
 /// The rule that a record broke.

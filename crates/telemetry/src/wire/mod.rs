@@ -24,8 +24,8 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Batch, Encoding, RecordIndex, Signal};
-pub use decode::{DecodeError, Limits, decode};
+pub use batch::{Batch, DecodeError, Encoding, Limits, RecordIndex, Signal};
+pub use decode::decode;
 pub use stamp::Stamp;
 pub(crate) use stamp::{CONVERSATION_KEYS, NATIVE_KEY, SESSION_KEY};
 pub use status::status;

@@ -6,4 +6,4 @@ mod payload;
 #[cfg(test)]
 mod tests;
 
-pub(super) use payload::{compact_event, reduce};
+pub(super) use payload::reduce;

@@ -179,7 +179,7 @@ impl Reduction<'_> {
             .draft
             .turn
             .as_deref()
-            .map_or_else(|| self.draft.delivery_key(), compact_event);
+            .map_or_else(|| self.draft.delivery_key(), event::compaction);
         self.draft.push(
             self.draft.delivery_key(),
             event,
@@ -289,9 +289,4 @@ impl Reduction<'_> {
         let path = tools::edited(self.hook.tool_input, self.draft.out.cwd.as_deref())?;
         Some(self.draft.capture(event, &path, side))
     }
-}
-
-/// The name of the event that the context was compacted in the course of a turn.
-pub(in crate::claude_code) fn compact_event(turn: &str) -> String {
-    format!("compact:{turn}")
 }

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use siglum_domain::Timestamp;
+use siglum_domain::{NativeId, Timestamp};
 
-use super::reader::Owner;
 use crate::mentions::CommitOutput;
 
 /// Most calls that are remembered.
@@ -32,6 +31,13 @@ impl Purpose {
             _ => Self::Other,
         }
     }
+}
+
+/// Whose a line is.
+#[derive(Debug, Clone)]
+pub(super) struct Owner {
+    pub(super) id: NativeId,
+    pub(super) copied: bool,
 }
 
 #[derive(Debug, Clone)]

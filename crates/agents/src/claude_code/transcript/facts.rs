@@ -5,9 +5,7 @@ use siglum_domain::observation::{Body, Fact, Outcome, Role, Tokens, ToolClass, e
 use siglum_domain::redact::{Redacted, Redactor};
 
 use super::Reader;
-use super::calls::Purpose;
-use super::reader::Owner;
-use crate::claude_code::reduce::compact_event;
+use super::calls::{Owner, Purpose};
 use crate::claude_code::wire::{Block, Compact, Line, Message, Spawned, ToolInput, Usage};
 use crate::claude_code::{prompt, tools};
 use crate::json::Field;
@@ -198,10 +196,10 @@ fn result(
 
 fn compacted(reader: &mut Reader, offset: u64, line: &Line<'_>, key: String) -> Seen {
     let trigger = reader.compacted_by.take().unwrap_or_default();
-    let event = line
-        .prompt_id
-        .text()
-        .map_or_else(|| compact_event(&key), |turn| compact_event(&clean(&turn)));
+    let event = line.prompt_id.text().map_or_else(
+        || event::compaction(&key),
+        |turn| event::compaction(&clean(&turn)),
+    );
     Seen {
         key,
         event,

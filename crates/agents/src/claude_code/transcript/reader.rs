@@ -7,7 +7,7 @@ use siglum_domain::observation::{Observation, Source, Tokens};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{NativeId, Timestamp};
 
-use super::calls::{Call, Calls};
+use super::calls::{Call, Calls, Owner};
 use super::facts::{self, Seen};
 use super::filter::is_irrelevant;
 use super::results::Held;
@@ -35,13 +35,6 @@ pub(in crate::claude_code) struct Reader {
     held: Vec<Sighting>,
     held_from: Option<u64>,
     skipped: u64,
-}
-
-/// Whose a line is.
-#[derive(Debug, Clone)]
-pub(super) struct Owner {
-    pub(super) id: NativeId,
-    pub(super) copied: bool,
 }
 
 impl Reader {

@@ -10,9 +10,8 @@ use std::borrow::Cow;
 
 use siglum_domain::observation::{Fact, Outcome};
 
-use super::calls::{Call, Purpose};
+use super::calls::{Call, Owner, Purpose};
 use super::facts::Seen;
-use super::reader::Owner;
 use super::{Reader, edits};
 use crate::claude_code::passage::content_text;
 use crate::claude_code::wire::{Block, Line, Message, ShellResponse};

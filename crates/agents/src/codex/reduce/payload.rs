@@ -134,7 +134,7 @@ impl Reduction<'_> {
 
     fn compacted(&mut self) {
         let trigger = self.draft.word(self.hook.trigger).unwrap_or_default();
-        let event = self.draft.turn.as_deref().map(compact_event);
+        let event = self.draft.turn.as_deref().map(event::compaction);
         let summary = None;
         self.push_delivered(event, Fact::Compacted { trigger, summary });
     }
@@ -242,9 +242,4 @@ impl Reduction<'_> {
         }
         shown
     }
-}
-
-/// The name of the event that the context was compacted in the course of a turn.
-pub(in crate::codex) fn compact_event(turn: &str) -> String {
-    format!("compact:{turn}")
 }

@@ -7,7 +7,6 @@ use super::Reader;
 use super::reader::{Reading, word};
 use crate::codex::passage::content_text;
 use crate::codex::prompt;
-use crate::codex::reduce::compact_event;
 use crate::codex::wire::{Info, Usage};
 use crate::json::Field;
 
@@ -142,7 +141,7 @@ impl Reader {
     pub(super) fn compacted(&mut self, line: &mut Reading<'_, '_>) {
         let text = line.payload.message.text().unwrap_or_default().into_owned();
         let key = format!("{}@{}", self.stream, line.offset);
-        let event = compact_event(self.turn_of(&line.payload).as_deref().unwrap_or(&key));
+        let event = event::compaction(self.turn_of(&line.payload).as_deref().unwrap_or(&key));
         let summary = (!text.is_empty()).then(|| self.body(line, &text, PROMPT_INLINE));
         let fact = Fact::Compacted {
             trigger: String::new(),

@@ -1,10 +1,12 @@
 //! What one event says.
 
+use std::path::PathBuf;
+
+use siglum_domain::Timestamp;
 use siglum_domain::observation::{Body, Fact, Outcome, Role, Tokens, ToolClass, event};
 use siglum_domain::redact::{Redacted, Redactor};
 
 use super::Reader;
-use super::reader::OpenCall;
 use crate::copilot::output::output;
 use crate::copilot::passage::returned;
 use crate::copilot::tools;
@@ -20,6 +22,19 @@ use crate::transcript::{CommitMention, ReadLine, TranscriptEdit};
 const PROMPT_INLINE: usize = 4 * 1024;
 /// Most that is kept of files until the calls that make them have returned, in bytes.
 const CREATED_LIMIT: usize = 8 << 20;
+
+/// What is known of a call until its result is read.
+#[derive(Debug, Clone)]
+pub(super) struct OpenCall {
+    pub(super) event: String,
+    pub(super) tool: String,
+    pub(super) class: ToolClass,
+    /// What its output is looked at for.
+    pub(super) output: Option<CommitOutput>,
+    /// The file that it makes, and the whole content.
+    pub(super) created: Option<(PathBuf, Vec<u8>)>,
+    pub(super) at: Timestamp,
+}
 
 /// A fact, before it is said whose it is.
 pub(super) struct Seen {

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use siglum_domain::observation::{Body, Observation, Source, ToolClass, event};
+use siglum_domain::observation::{Body, Observation, Source, event};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{NativeId, Timestamp};
 
-use super::facts::{self, Seen};
+use super::facts::{self, OpenCall, Seen};
 use crate::copilot::wire::{Context, Data, Line};
-use crate::mentions::CommitOutput;
 use crate::open_calls::OpenCalls;
 use crate::transcript::{ReadLine, Sighting, TranscriptReader};
 
@@ -25,19 +24,6 @@ pub(in crate::copilot) struct Reader {
     pub(super) turn: Option<String>,
     subagent: Option<String>,
     skipped: u64,
-}
-
-/// What is known of a call until its result is read.
-#[derive(Debug, Clone)]
-pub(super) struct OpenCall {
-    pub(super) event: String,
-    pub(super) tool: String,
-    pub(super) class: ToolClass,
-    /// What its output is looked at for.
-    pub(super) output: Option<CommitOutput>,
-    /// The file that it makes, and the whole content.
-    pub(super) created: Option<(PathBuf, Vec<u8>)>,
-    pub(super) at: Timestamp,
 }
 
 impl Reader {

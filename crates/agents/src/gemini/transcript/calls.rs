@@ -8,8 +8,7 @@ use siglum_domain::observation::{Body, Fact, Outcome, ToolClass, event};
 use siglum_domain::redact::Redactor;
 
 use super::Reader;
-use super::messages::{Out, Seen};
-use super::reader::inline;
+use super::document::inline;
 use crate::draft::word;
 use crate::gemini::output::{Output, output};
 use crate::gemini::passage::result_text;
@@ -27,6 +26,23 @@ const RESULT_INLINE: usize = 4 * 1024;
 const SIDE_LIMIT: usize = 8 << 20;
 /// What stands for bytes that the agent could not read as text.
 const UNREADABLE: char = '\u{fffd}';
+
+/// A fact, before it is said whose it is.
+pub(super) struct Seen {
+    pub(super) key: String,
+    pub(super) event: String,
+    pub(super) at: Timestamp,
+    pub(super) subagent: Option<String>,
+    pub(super) fact: Fact,
+}
+
+/// What comes of one line.
+#[derive(Default)]
+pub(super) struct Out {
+    pub(super) seen: Vec<Seen>,
+    pub(super) edits: Vec<TranscriptEdit>,
+    pub(super) commits: Vec<CommitMention>,
+}
 
 /// One call on its way out.
 struct ParsedCall<'a> {

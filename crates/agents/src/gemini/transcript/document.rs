@@ -3,12 +3,17 @@
 //! They are the objects two levels deep, each begun and ended by a line of its own. A text never breaks
 //! a line, so nothing in a message looks like its end.
 
+use siglum_domain::observation::Body;
+use siglum_domain::redact::Redactor;
+
 /// The line that begins a message.
 const BEGIN: &str = "    {";
 /// The lines that end one.
 const END: &[&str] = &["    }", "    },"];
 /// Longest message that is put together, in bytes.
 const LONGEST: usize = 16 << 20;
+/// Longest text that is kept in the observation where it stands in no line of its own, in bytes.
+const INLINE: usize = 64 << 10;
 
 /// A message of which some lines were read.
 #[derive(Debug, Clone)]
@@ -60,4 +65,10 @@ impl Partial {
     pub(super) fn text(&self) -> &str {
         &self.text
     }
+}
+
+/// A text of which no line tells nothing else.
+pub(super) fn inline(text: &str, redactor: &Redactor) -> Body {
+    let end = text.floor_char_boundary(INLINE);
+    Body::Text(redactor.redact(&text[..end]))
 }

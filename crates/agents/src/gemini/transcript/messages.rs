@@ -1,16 +1,15 @@
 //! What one message says, or one update.
 
-use siglum_domain::Timestamp;
 use siglum_domain::observation::{Body, Fact, Role, Tokens, event};
 use siglum_domain::redact::{Redacted, Redactor};
 
-use super::reader::inline;
-use super::{Reader, calls};
+use super::Reader;
+use super::calls::{self, Out, Seen};
+use super::document::inline;
 use crate::draft::word;
 use crate::gemini::passage::{content_text, summary};
 use crate::gemini::wire::{Line, Usage};
 use crate::json::Field;
-use crate::transcript::{CommitMention, TranscriptEdit};
 
 /// Longest prompt that is kept in the observation, in bytes.
 const PROMPT_INLINE: usize = 4 * 1024;
@@ -18,23 +17,6 @@ const PROMPT_INLINE: usize = 4 * 1024;
 const CONTEXT: &[&str] = &["<session_context>", "This is the Gemini CLI."];
 /// Openings of prompts that the agent writes itself.
 const SYNTHETIC: &[&str] = &["Please continue.", "System: ", "<state_snapshot>"];
-
-/// A fact, before it is said whose it is.
-pub(super) struct Seen {
-    pub(super) key: String,
-    pub(super) event: String,
-    pub(super) at: Timestamp,
-    pub(super) subagent: Option<String>,
-    pub(super) fact: Fact,
-}
-
-/// What comes of one line.
-#[derive(Default)]
-pub(super) struct Out {
-    pub(super) seen: Vec<Seen>,
-    pub(super) edits: Vec<TranscriptEdit>,
-    pub(super) commits: Vec<CommitMention>,
-}
 
 pub(super) fn read(reader: &mut Reader, offset: u64, line: &Line<'_>, redactor: &Redactor) -> Out {
     let id = line.id.text().map(|id| word(&id)).unwrap_or_default();

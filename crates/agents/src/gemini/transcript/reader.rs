@@ -6,13 +6,11 @@ use siglum_domain::observation::{Body, Observation, Source, Tokens, event};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{NativeId, Timestamp};
 
-use super::document::{self, Partial, Piece};
-use super::messages::{self, Seen};
+use super::calls::Seen;
+use super::document::{self, Partial, Piece, inline};
+use super::messages;
 use crate::gemini::wire::Line;
 use crate::transcript::{ReadLine, Sighting, TranscriptReader};
-
-/// Longest text that is kept in the observation where it stands in no line of its own, in bytes.
-const INLINE: usize = 64 << 10;
 
 /// Reads the lines of one transcript in order.
 #[derive(Debug, Clone)]
@@ -107,12 +105,6 @@ impl Reader {
             ..ReadLine::default()
         }
     }
-}
-
-/// A text of which no line tells nothing else.
-pub(super) fn inline(text: &str, redactor: &Redactor) -> Body {
-    let end = text.floor_char_boundary(INLINE);
-    Body::Text(redactor.redact(&text[..end]))
 }
 
 impl TranscriptReader for Reader {

@@ -4,8 +4,7 @@ use siglum_domain::observation::{Body, Fact, Role, Tokens, ToolClass, event};
 use siglum_domain::redact::{Redacted, Redactor};
 
 use super::Reader;
-use super::reader::Owner;
-use super::results::{self, OpenCall};
+use super::results::{self, OpenCall, Owner, Seen};
 use crate::draft::word;
 use crate::gemini::tools;
 use crate::gemini::wire::ToolInput;
@@ -28,15 +27,6 @@ const BY_AGENT: &[&str] = &["notification", "cron", "goal_runtime"];
 const IN_BETWEEN: &[&str] = &["mid_turn_user_message", "realtime_message"];
 /// How the ids of sub-agents begin that the agent starts for itself, and that write no transcript.
 const OWN_AGENT: &str = "managed-";
-
-/// A fact, before it is said whose it is.
-pub(super) struct Seen {
-    pub(super) key: String,
-    pub(super) event: String,
-    pub(super) fact: Fact,
-    /// The sub-agent that it is about, where that is not the one whose transcript this is.
-    pub(super) subagent: Option<String>,
-}
 
 pub(super) fn read(
     reader: &mut Reader,

@@ -6,8 +6,8 @@ use siglum_domain::observation::{Body, Observation, Source, event};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{NativeId, Timestamp};
 
-use super::facts::{self, Seen};
-use super::results::OpenCall;
+use super::facts;
+use super::results::{OpenCall, Owner, Seen};
 use crate::open_calls::OpenCalls;
 use crate::qwen::wire::{Forked, Line};
 use crate::transcript::{ReadLine, Sighting, TranscriptReader};
@@ -27,13 +27,6 @@ pub(in crate::qwen) struct Reader {
     session: NativeId,
     own: bool,
     skipped: u64,
-}
-
-/// Whose a line is.
-#[derive(Debug, Clone)]
-pub(super) struct Owner {
-    pub(super) id: NativeId,
-    pub(super) copied: bool,
 }
 
 impl Reader {

@@ -2,12 +2,10 @@
 
 use std::path::PathBuf;
 
-use siglum_domain::Timestamp;
 use siglum_domain::observation::{Fact, Outcome, ToolClass, event};
+use siglum_domain::{NativeId, Timestamp};
 
 use super::Reader;
-use super::facts::Seen;
-use super::reader::Owner;
 use crate::draft::word;
 use crate::gemini::tools;
 use crate::gemini::wire::{EditDisplay, ResponseBody};
@@ -21,6 +19,22 @@ use crate::transcript::{CommitMention, ReadLine, TranscriptEdit};
 const SIDE_LIMIT: usize = 8 << 20;
 /// What stands for bytes that the agent could not read as text.
 const UNREADABLE: char = '\u{fffd}';
+
+/// A fact, before it is said whose it is.
+pub(super) struct Seen {
+    pub(super) key: String,
+    pub(super) event: String,
+    pub(super) fact: Fact,
+    /// The sub-agent that it is about, where that is not the one whose transcript this is.
+    pub(super) subagent: Option<String>,
+}
+
+/// Whose a line is.
+#[derive(Debug, Clone)]
+pub(super) struct Owner {
+    pub(super) id: NativeId,
+    pub(super) copied: bool,
+}
 
 /// What is known of a call until its result is read.
 #[derive(Debug, Clone)]

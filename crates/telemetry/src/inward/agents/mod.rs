@@ -20,4 +20,5 @@ mod opencode;
 mod qwen;
 mod table;
 
+pub use table::Reach;
 pub(super) use table::{AgentSpec, SecondId, recognise};

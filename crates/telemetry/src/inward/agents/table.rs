@@ -1,9 +1,17 @@
 //! How each agent is recognised and what its records are asked for.
 
-use super::super::claims::Reach;
 use super::super::record::Record;
 use super::super::teller::Teller;
 use super::{claude, codex, copilot, gemini, opencode, qwen};
+
+/// Whose the trace of a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// One session's: what has no id of its own belongs to the session of its trace.
+    Session,
+    /// A process's that may have many sessions: the trace tells nothing of the session.
+    Process,
+}
 
 /// What `gen_ai.conversation.id` is where it differs from `session.id` on one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs, SeverityNumber};
 use serde_json::Value;
 
-use super::super::decode::DecodeError;
+use super::super::batch::DecodeError;
 use super::fields::{Fields, Read};
 use super::value::{any, attributes, resource, scope};
 use super::{Faults, groups, leaves, one};

@@ -9,7 +9,7 @@ use opentelemetry_proto::tonic::metrics::v1::{
 };
 use serde_json::Value;
 
-use super::super::decode::DecodeError;
+use super::super::batch::DecodeError;
 use super::fields::{Bad, Fields, Read, float, number};
 use super::value::{attributes, resource, scope};
 use super::{Faults, groups, leaves, one};

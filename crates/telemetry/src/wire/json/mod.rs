@@ -14,8 +14,7 @@ mod value;
 
 use serde_json::Value;
 
-use super::batch::{Batch, Content, Signal};
-use super::decode::DecodeError;
+use super::batch::{Batch, Content, DecodeError, Signal};
 use fields::{Fields, Read};
 
 pub(super) fn read(signal: Signal, bytes: &[u8]) -> Result<Batch, DecodeError> {

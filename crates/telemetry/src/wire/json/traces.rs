@@ -6,7 +6,7 @@ use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
 use serde_json::Value;
 
-use super::super::decode::DecodeError;
+use super::super::batch::DecodeError;
 use super::fields::{Fields, Read};
 use super::value::{attributes, resource, scope};
 use super::{Faults, groups, leaves, one};
