@@ -2,7 +2,7 @@
 
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{Fact, Observation, Source};
-use siglum_domain::{IdSource, LedgerId, Timestamp};
+use siglum_domain::{IdSource, LedgerId, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Mode, SessionOrigin, Transaction, TranscriptRecord};
 
 use crate::commits::calls;
