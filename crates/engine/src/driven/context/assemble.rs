@@ -4,13 +4,8 @@ use siglum_domain::context::Keys;
 use siglum_ledger::{Ledger, Transaction};
 
 use super::error::{attempt_read, belongs};
-use super::view::{Look, Most, Past, view};
+use super::view::{EACH, Look, Most, Past, cost, tokens, view};
 use super::{ContextError, Gaps, Heartbeats, Origin, Seen, Spoken};
-
-/// What it takes to hand over a message beside its text, in tokens.
-const EACH: u64 = 4;
-/// How many bytes a token is taken to have.
-const BYTES: u64 = 4;
 
 /// When the call is made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,23 +52,6 @@ pub struct Assembled {
     pub cut: bool,
     /// Whether the current turn is among them.
     pub coverage: Coverage,
-}
-
-/// Estimates the tokens of a text: one for four bytes.
-#[must_use]
-pub const fn tokens(text: &str) -> u64 {
-    (text.len() as u64).div_ceil(BYTES)
-}
-
-/// What a message takes of a budget.
-pub(super) fn cost(seen: &Seen) -> u64 {
-    let tool = match &seen.spoken {
-        Spoken::Call { id, tool, .. } | Spoken::Result { id, tool, .. } => {
-            tokens(id) + tokens(tool)
-        }
-        _ => 0,
-    };
-    EACH + tool + tokens(seen.spoken.text())
 }
 
 /// Gives what a run reads: the newest messages that fit, never a result without its call. A summary comes before

@@ -12,8 +12,8 @@ use siglum_domain::observation::Observation;
 use siglum_domain::receipt::Receipt;
 use siglum_domain::{LedgerId, TurnKey};
 use siglum_ledger::{
-    ContextGap, ContextRecord, ContextTurn, ContextTurnKind, Durability, Joined, Ledger,
-    LedgerError, Transaction,
+    ContextRecord, ContextTurn, ContextTurnKind, Durability, Joined, Ledger, LedgerError,
+    Transaction,
 };
 
 use super::error::{attempt, belongs};
@@ -546,22 +546,4 @@ fn record(
     }
     tx.put_context(&context)?;
     Ok(())
-}
-
-/// What a gap is, for those who note one.
-pub(super) fn gap(
-    context: &ContextRecord,
-    (first, last): (u64, u64),
-    reason: String,
-    since: siglum_domain::Timestamp,
-) -> ContextGap {
-    ContextGap {
-        context: context.key.clone(),
-        first,
-        last,
-        reason,
-        since,
-        filled_at: None,
-        accepted: None,
-    }
 }

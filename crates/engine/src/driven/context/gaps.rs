@@ -5,7 +5,6 @@ use siglum_domain::context::Keys;
 use siglum_ledger::{ContextGap, ContextRecord, Durability, Ledger, Transaction};
 
 use super::ContextError;
-use super::commit::gap;
 use super::error::{attempt, attempt_read, belongs};
 use super::view::{self, Gaps};
 use crate::Here;
@@ -91,6 +90,24 @@ pub(super) fn note(
     };
     tx.put_context_gap(&gap)?;
     Ok(())
+}
+
+/// A gap that nobody noted before.
+fn gap(
+    context: &ContextRecord,
+    (first, last): (u64, u64),
+    reason: String,
+    since: Timestamp,
+) -> ContextGap {
+    ContextGap {
+        context: context.key.clone(),
+        first,
+        last,
+        reason,
+        since,
+        filled_at: None,
+        accepted: None,
+    }
 }
 
 /// Refuses positions that do not lie in one gap.

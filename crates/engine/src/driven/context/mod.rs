@@ -22,7 +22,7 @@ mod subagent;
 mod tests;
 mod view;
 
-pub use assemble::{Assemble, Assembled, Coverage, During, assemble, tokens};
+pub use assemble::{Assemble, Assembled, Coverage, During, assemble};
 pub use bootstrap::{Bootstrap, Bootstrapped, Maintained, Ran, after_turn, bootstrap, maintain};
 pub use commit::{
     Commit, Committed, Compact, Ingest, Positions, backfill, commit, compact, ingest,
@@ -36,4 +36,4 @@ pub use lineage::{
 pub use message::{Message, Spoken};
 pub use resolve::{Anchor, Resolve, Resolved, Want, Was, resolve};
 pub use subagent::{PrepareSubagent, SubagentEnd, prepare_subagent, subagent_ended};
-pub use view::{Gaps, Heartbeats, Origin, Seen};
+pub use view::{Gaps, Heartbeats, Origin, Seen, tokens};

@@ -16,6 +16,11 @@ const DEEP: usize = 64;
 /// How many entries are read first, from the end, and at once at most: each page is twice as large as the one before.
 const FIRST_PAGE: u64 = 32;
 const PAGE_MOST: u64 = 512;
+/// What it takes to hand over a message beside its text, in tokens.
+pub(super) const EACH: u64 = 4;
+/// How many bytes a token is taken to have.
+const BYTES: u64 = 4;
+
 /// The kind of the fact that the context was compacted.
 const COMPACTED: &str = "compacted";
 
@@ -104,12 +109,29 @@ pub(super) enum Most {
     Tokens(u64),
 }
 
+/// Estimates the tokens of a text: one for four bytes.
+#[must_use]
+pub const fn tokens(text: &str) -> u64 {
+    (text.len() as u64).div_ceil(BYTES)
+}
+
+/// What a message takes of a budget.
+pub(super) fn cost(seen: &Seen) -> u64 {
+    let tool = match &seen.spoken {
+        Spoken::Call { id, tool, .. } | Spoken::Result { id, tool, .. } => {
+            tokens(id) + tokens(tool)
+        }
+        _ => 0,
+    };
+    EACH + tool + tokens(seen.spoken.text())
+}
+
 impl Most {
     fn reached(self, seen: &[Seen]) -> bool {
         match self {
             Self::All => false,
             Self::Messages(most) => spoken(seen) >= most,
-            Self::Tokens(most) => seen.iter().map(super::assemble::cost).sum::<u64>() >= most,
+            Self::Tokens(most) => seen.iter().map(cost).sum::<u64>() >= most,
         }
     }
 
@@ -118,7 +140,7 @@ impl Most {
             Self::All => Self::All,
             Self::Messages(most) => Self::Messages(most.saturating_sub(spoken(seen))),
             Self::Tokens(most) => {
-                let has: u64 = seen.iter().map(super::assemble::cost).sum();
+                let has: u64 = seen.iter().map(cost).sum();
                 Self::Tokens(most.saturating_sub(has))
             }
         }

@@ -6,8 +6,8 @@ use siglum_domain::envelope::{Envelope, bind};
 use siglum_domain::trace::TraceId;
 use siglum_ledger::{LedgerError, TickRecord, Transaction};
 
-use super::definition::no_secret;
-use super::fire::tick_turn;
+use super::form::no_secret;
+use super::schedule::tick_turn;
 use super::{FormError, Target};
 use crate::identity::statements;
 

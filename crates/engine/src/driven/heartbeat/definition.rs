@@ -1,6 +1,5 @@
 //! A heartbeat that keeps to the rules.
 
-use std::borrow::Cow;
 use std::path::{Component, Path};
 use std::time::Duration;
 
@@ -9,11 +8,10 @@ use siglum_domain::AgentName;
 use siglum_domain::context::RouteKey;
 use siglum_domain::heartbeat::HeartbeatName;
 use siglum_domain::link::Link;
-use siglum_domain::redact::Redactor;
 use siglum_egress::{Address, Plain};
 
 use super::arguments::Takes;
-use super::form::{Form, FormError};
+use super::form::{Form, FormError, no_secret};
 use super::schedule::{Hours, Schedule, interval, zone};
 
 /// What an answer is that says that there is nothing to say.
@@ -359,11 +357,4 @@ fn word(field: &str, text: Option<&str>, most: usize) -> Result<Option<String>, 
     }
     no_secret(field, text)?;
     Ok(Some(text.to_owned()))
-}
-
-pub(super) fn no_secret(field: &str, text: &str) -> Result<(), FormError> {
-    match Redactor::shared().redact_cow(text) {
-        Cow::Borrowed(_) => Ok(()),
-        Cow::Owned(_) => Err(FormError::new(field, "text without secrets")),
-    }
 }

@@ -8,8 +8,9 @@ use siglum_domain::heartbeat::TickOutcome;
 use siglum_ledger::{Durability, Ledger, LedgerError, TickRecord, write};
 
 use super::arguments::arguments;
-use super::fire::{add, redacted_reason, tick_name};
+use super::fire::{add, redacted_reason};
 use super::keep::{definition, later};
+use super::schedule::tick_name;
 use super::{Definition, Target};
 use crate::Here;
 

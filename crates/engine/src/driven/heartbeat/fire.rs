@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use siglum_domain::context::{Cause, ContextKey};
 use siglum_domain::heartbeat::{HeartbeatName, Skip, TickCause, TickOutcome};
-use siglum_domain::{SessionId, Timestamp, TurnKey};
+use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{
     Durability, HeartbeatRecord, Ledger, LedgerError, TickRecord, TickTotal, Transaction, read,
     write,
@@ -57,22 +57,6 @@ impl Claimed {
             by: self.tick.by.clone(),
         }
     }
-}
-
-/// The name of a tick: the same for all who ask, so that a receiver can tell doubles.
-#[must_use]
-pub fn tick_name(heartbeat: &HeartbeatName, due: Timestamp) -> String {
-    format!("{heartbeat}@{due}")
-}
-
-/// What the turn of a tick is called.
-///
-/// # Panics
-/// Never: the name of a heartbeat and a time keep to the grammar.
-#[must_use]
-pub fn tick_turn(heartbeat: &HeartbeatName, due: Timestamp) -> TurnKey {
-    let key = TurnKey::new(format!("tick:{}", tick_name(heartbeat, due)));
-    key.expect("because the name of a heartbeat and a time keep to the grammar")
 }
 
 /// How a tick ended.

@@ -1,9 +1,11 @@
 //! A heartbeat as people write it: one form for the configuration, the command line, the API and the ledger.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use siglum_domain::redact::Redactor;
 
 /// A heartbeat, as it is written. What is absent has its default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -93,5 +95,12 @@ impl FormError {
             field: field.to_owned(),
             rule: rule.into(),
         }
+    }
+}
+
+pub(super) fn no_secret(field: &str, text: &str) -> Result<(), FormError> {
+    match Redactor::shared().redact_cow(text) {
+        Cow::Borrowed(_) => Ok(()),
+        Cow::Owned(_) => Err(FormError::new(field, "text without secrets")),
     }
 }

@@ -23,15 +23,12 @@ pub use arguments::Takes;
 pub use definition::{Definition, Isolation, Permission, Prompt, Target, TickLimits};
 pub use deliver::{Parcel, Undelivered, settle, take};
 pub use error::HeartbeatError;
-pub use fire::{
-    Claimed, Ended, HOLD, Held, Used, ask, began, bury, claim, end, hold, is_due, tick_name,
-    tick_turn,
-};
+pub use fire::{Claimed, Ended, HOLD, Held, Used, ask, began, bury, claim, end, hold, is_due};
 pub use form::{Form, FormError};
 pub use json::{HeartbeatJson, TickJson, TotalJson};
 pub use keep::{Origin, Pause, definition, pause, put, remove, sync};
 pub use overview::{Overview, list, show, ticks};
-pub use schedule::Schedule;
+pub use schedule::{Schedule, tick_name, tick_turn};
 pub use send::{document, input, to_session, to_webhook};
 pub use siglum_egress::{Address, Reach};
 pub use sweep::{BY, SWEPT_MOST, Swept, sweep};

@@ -10,7 +10,8 @@ use std::time::Duration;
 use croner::{Cron, Direction};
 use jiff::civil;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
-use siglum_domain::Timestamp;
+use siglum_domain::heartbeat::HeartbeatName;
+use siglum_domain::{Timestamp, TurnKey};
 
 use super::form::FormError;
 
@@ -346,4 +347,20 @@ fn shown(zone: &TimeZone, time: civil::DateTime) -> Option<Timestamp> {
 fn taken(at: jiff::Timestamp) -> Option<Timestamp> {
     let nanos = i64::try_from(at.as_nanosecond()).ok()?;
     Some(Timestamp::from_nanos(nanos))
+}
+
+/// The name of a tick: the same for all who ask, so that a receiver can tell doubles.
+#[must_use]
+pub fn tick_name(heartbeat: &HeartbeatName, due: Timestamp) -> String {
+    format!("{heartbeat}@{due}")
+}
+
+/// What the turn of a tick is called.
+///
+/// # Panics
+/// Never: the name of a heartbeat and a time keep to the grammar.
+#[must_use]
+pub fn tick_turn(heartbeat: &HeartbeatName, due: Timestamp) -> TurnKey {
+    let key = TurnKey::new(format!("tick:{}", tick_name(heartbeat, due)));
+    key.expect("because the name of a heartbeat and a time keep to the grammar")
 }

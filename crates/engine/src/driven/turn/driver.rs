@@ -7,7 +7,8 @@ use siglum_domain::observation::Observation;
 use siglum_domain::receipt::Receipt;
 use siglum_ledger::{Ledger, OpenTurn};
 
-use super::lease::{Hold, Holder, Leased, lease, release, renew};
+use super::lease::{Hold, Holder, release, renew};
+use super::recover::{Leased, lease};
 use super::say::{Committed, Opened, abort, append, commit, open, still_unknown};
 use super::{Fate, Recovered, TurnError};
 use crate::Here;

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{LedgerId, SessionId, Timestamp};
+use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{Durability, Ledger, LedgerError, OpenTurn, Transaction};
 
-use super::recover::{Recovered, settle};
-use super::{TurnError, at_home, attempt, writable};
+use super::{TurnError, attempt};
 use crate::Here;
 
 /// Who drives: a name for people, and the process where one is known. Two drivers are never equal.
@@ -45,92 +44,6 @@ pub struct Hold {
     pub session: SessionId,
     /// The epoch of the lease.
     pub epoch: u64,
-}
-
-/// What a driver gets with its lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leased {
-    pub hold: Hold,
-    /// The last committed sequence.
-    pub committed: u64,
-    /// What became of the turn that the driver before left open.
-    pub recovered: Recovered,
-    /// A turn in which somebody asked and nothing was answered: to be taken up, or aborted.
-    pub open: Option<OpenTurn>,
-}
-
-/// Takes the lease of a session for `term`, if nobody else has it, and settles what the driver before left.
-///
-/// # Errors
-/// [`TurnError::Leased`] while somebody else drives; [`TurnError::Held`] while a turn waits for a decision.
-pub fn lease(
-    here: &Here<'_>,
-    ledger: &mut dyn Ledger,
-    session: SessionId,
-    holder: &Holder,
-    term: Duration,
-) -> Result<Leased, TurnError> {
-    let (key, home) = (ledger.key(), ledger.id());
-    attempt(ledger, Durability::Disk, |tx| {
-        at_home(&writable(tx, session)?, home)?;
-        let at = tx.clock(here.now())?;
-        let epoch = take(here, tx, session, holder, at, term)?;
-        let hold = Hold { session, epoch };
-        let recovered = settle(here, tx, hold, &key, at)?;
-        let open = tx.open_turn(session)?;
-        if let Some(OpenTurn {
-            key: turn,
-            held: Some(why),
-            ..
-        }) = open
-        {
-            return Err(TurnError::Held { session, turn, why });
-        }
-        if let Some(turn) = &open {
-            let mine = OpenTurn {
-                epoch,
-                ..turn.clone()
-            };
-            tx.put_open_turn(&mine)?;
-        }
-        let committed = writable(tx, session)?.sealed;
-        Ok(Leased {
-            hold,
-            committed,
-            recovered,
-            open,
-        })
-    })
-}
-
-/// Takes the lease as a part of a transaction, as [`lease`] does. The turn that this holder itself has open stays as it
-/// is while its lease has not run out; what anybody else left is settled. Gives the last committed sequence, too.
-pub(crate) fn borrow(
-    here: &Here<'_>,
-    tx: &mut dyn Transaction,
-    home: (LedgerId, &[u8; 32]),
-    session: SessionId,
-    holder: &Holder,
-    term: Duration,
-) -> Result<(Hold, u64), TurnError> {
-    at_home(&writable(tx, session)?, home.0)?;
-    let at = tx.clock(here.now())?;
-    let before = tx.lease(session)?.filter(|lease| lease.expires_at > at);
-    let epoch = take(here, tx, session, holder, at, term)?;
-    let hold = Hold { session, epoch };
-    if before.map(|lease| lease.epoch) != Some(epoch) {
-        settle(here, tx, hold, home.1, at)?;
-    }
-    match tx.open_turn(session)? {
-        Some(OpenTurn {
-            key: turn,
-            held: Some(why),
-            ..
-        }) => return Err(TurnError::Held { session, turn, why }),
-        Some(turn) if turn.epoch != epoch => tx.put_open_turn(&OpenTurn { epoch, ..turn })?,
-        _ => {}
-    }
-    Ok((hold, writable(tx, session)?.sealed))
 }
 
 /// Whether a lease is this one's, whether it has run out or not.

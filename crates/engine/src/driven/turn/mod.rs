@@ -19,12 +19,14 @@ mod tests;
 pub use driver::Driver;
 pub use error::{Fate, TurnError};
 pub use event::Event;
-pub use lease::{Hold, Holder, Leased, lease, release, renew};
-pub(crate) use lease::{borrow, is_held_by, prolong};
+pub use lease::{Hold, Holder, release, renew};
+pub(crate) use lease::{is_held_by, prolong};
 pub(crate) use read::between;
 pub use read::{Page, committed, context, history, pending, receipt};
-pub use recover::{Decider, Decision, Held, Recovered, decide, held, recover, waiting, waits};
-pub(crate) use recover::{break_off, recover_all};
+pub use recover::{
+    Decider, Decision, Held, Leased, Recovered, decide, held, lease, recover, waiting, waits,
+};
+pub(crate) use recover::{borrow, break_off, recover_all};
 pub use say::{Committed, Opened, abort, append, commit, open};
 pub(crate) use say::{commit_before, still_unknown};
 pub use sessions::{NewSession, archive, create, fork};

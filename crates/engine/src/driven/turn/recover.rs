@@ -7,16 +7,28 @@ use siglum_domain::audit::Action;
 use siglum_domain::observation::{Fact, Observation, Outcome, Recovery, Source};
 use siglum_domain::receipt::Receipt;
 use siglum_domain::tail::{Tail, tail};
-use siglum_domain::{SessionId, Timestamp};
+use siglum_domain::{LedgerId, SessionId, Timestamp};
 use siglum_ledger::{
     Durability, Ledger, LedgerError, LogRow, OpenTurn, Statement, Transaction, read,
 };
 
 use super::lease::{Hold, Holder, take};
 use super::say::{SerializedObservation, content, into_the_log, not_open, rows_of};
-use super::{TurnError, attempt, writable};
+use super::{TurnError, at_home, attempt, writable};
 use crate::Here;
 use crate::identity::audit::{self, Entry};
+
+/// What a driver gets with its lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leased {
+    pub hold: Hold,
+    /// The last committed sequence.
+    pub committed: u64,
+    /// What became of the turn that the driver before left open.
+    pub recovered: Recovered,
+    /// A turn in which somebody asked and nothing was answered: to be taken up, or aborted.
+    pub open: Option<OpenTurn>,
+}
 
 /// What became of the turn that a driver left open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +107,80 @@ impl Held {
         };
         events.iter().filter_map(began).collect()
     }
+}
+
+/// Takes the lease of a session for `term`, if nobody else has it, and settles what the driver before left.
+///
+/// # Errors
+/// [`TurnError::Leased`] while somebody else drives; [`TurnError::Held`] while a turn waits for a decision.
+pub fn lease(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    session: SessionId,
+    holder: &Holder,
+    term: Duration,
+) -> Result<Leased, TurnError> {
+    let (key, home) = (ledger.key(), ledger.id());
+    attempt(ledger, Durability::Disk, |tx| {
+        at_home(&writable(tx, session)?, home)?;
+        let at = tx.clock(here.now())?;
+        let epoch = take(here, tx, session, holder, at, term)?;
+        let hold = Hold { session, epoch };
+        let recovered = settle(here, tx, hold, &key, at)?;
+        let open = tx.open_turn(session)?;
+        if let Some(OpenTurn {
+            key: turn,
+            held: Some(why),
+            ..
+        }) = open
+        {
+            return Err(TurnError::Held { session, turn, why });
+        }
+        if let Some(turn) = &open {
+            let mine = OpenTurn {
+                epoch,
+                ..turn.clone()
+            };
+            tx.put_open_turn(&mine)?;
+        }
+        let committed = writable(tx, session)?.sealed;
+        Ok(Leased {
+            hold,
+            committed,
+            recovered,
+            open,
+        })
+    })
+}
+
+/// Takes the lease as a part of a transaction, as [`lease`] does. The turn that this holder itself has open stays as it
+/// is while its lease has not run out; what anybody else left is settled. Gives the last committed sequence, too.
+pub(crate) fn borrow(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    home: (LedgerId, &[u8; 32]),
+    session: SessionId,
+    holder: &Holder,
+    term: Duration,
+) -> Result<(Hold, u64), TurnError> {
+    at_home(&writable(tx, session)?, home.0)?;
+    let at = tx.clock(here.now())?;
+    let before = tx.lease(session)?.filter(|lease| lease.expires_at > at);
+    let epoch = take(here, tx, session, holder, at, term)?;
+    let hold = Hold { session, epoch };
+    if before.map(|lease| lease.epoch) != Some(epoch) {
+        settle(here, tx, hold, home.1, at)?;
+    }
+    match tx.open_turn(session)? {
+        Some(OpenTurn {
+            key: turn,
+            held: Some(why),
+            ..
+        }) => return Err(TurnError::Held { session, turn, why }),
+        Some(turn) if turn.epoch != epoch => tx.put_open_turn(&OpenTurn { epoch, ..turn })?,
+        _ => {}
+    }
+    Ok((hold, writable(tx, session)?.sealed))
 }
 
 /// Settles what a driver that died left in a session. Done twice it does nothing more.
@@ -181,7 +267,7 @@ fn alone(
 }
 
 /// Settles the open turn of a session, whose lease this transaction has.
-pub(super) fn settle(
+fn settle(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     hold: Hold,

@@ -6,14 +6,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use siglum_agents::{AgentSpec, CommitMention, ReadLine, TranscriptReader, open_regular};
+use siglum_agents::{AgentSpec, CommitMention, TranscriptReader, open_regular};
 use siglum_domain::intake::{AgentMatter, Place};
 use siglum_ledger::{
     Durability, Ledger, LedgerError, SessionOrigin, TranscriptRecord, read, write,
 };
 
 use super::committed::InGit;
-use super::store::Store;
+use super::store::{Line, Slice, Store};
 use crate::{EngineError, World};
 
 /// The queue that transcripts are tried and set aside in.
@@ -146,29 +146,6 @@ fn begin(
         }
     }
     reader
-}
-
-/// A line and what it says.
-pub(super) struct Line<'a> {
-    /// Where it begins in the file.
-    pub(super) offset: u64,
-    pub(super) raw: &'a str,
-    pub(super) seen: ReadLine<'a>,
-    /// Whether copied history, if there was any, is over.
-    pub(super) is_own: bool,
-}
-
-/// Lines that are stored in one transaction.
-pub(super) struct Slice<'a> {
-    /// Where they begin in the file.
-    pub(super) from: u64,
-    /// Whether the file goes on behind them.
-    pub(super) more: bool,
-    pub(super) lines: Vec<Line<'a>>,
-    /// The session of the transcript, as a matter without observations.
-    pub(super) matter: AgentMatter,
-    /// The reader behind the last of them.
-    pub(super) reader: Box<dyn TranscriptReader>,
 }
 
 /// Which file it is, to notice that another one took its name.

@@ -14,7 +14,6 @@ use siglum_ledger::{
     TranscriptRecord,
 };
 
-use super::file::{Line, Slice};
 use super::{branch, proof};
 use crate::World;
 use crate::commits::calls;
@@ -25,6 +24,29 @@ use crate::record::{session, session_log};
 const SEGMENT: usize = 256 << 10;
 /// How much of a name that an agent gives is taken, in characters.
 const NAME_MOST: usize = 200;
+
+/// A line and what it says.
+pub(super) struct Line<'a> {
+    /// Where it begins in the file.
+    pub(super) offset: u64,
+    pub(super) raw: &'a str,
+    pub(super) seen: ReadLine<'a>,
+    /// Whether copied history, if there was any, is over.
+    pub(super) is_own: bool,
+}
+
+/// Lines that are stored in one transaction.
+pub(super) struct Slice<'a> {
+    /// Where they begin in the file.
+    pub(super) from: u64,
+    /// Whether the file goes on behind them.
+    pub(super) more: bool,
+    pub(super) lines: Vec<Line<'a>>,
+    /// The session of the transcript, as a matter without observations.
+    pub(super) matter: AgentMatter,
+    /// The reader behind the last of them.
+    pub(super) reader: Box<dyn TranscriptReader>,
+}
 
 /// One slice on its way into the ledger.
 pub(super) struct Store<'a> {

@@ -1,10 +1,9 @@
 //! From the inbox to sessions.
 
-use std::ops::AddAssign;
-
 use siglum_ledger::{Durability, Ledger, LedgerError, TelemetryBatch, Transaction, read, write};
 
-use super::{forward, settle};
+use super::forward;
+use super::settle::{self, Tally};
 use crate::Here;
 use crate::record::unassigned::Reason;
 
@@ -13,27 +12,6 @@ const KEPT_MOST: usize = 10_000;
 
 /// The name of the count of records that named two sessions.
 pub const CONFLICTS: &str = "conflicts";
-
-/// What joining came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
-    pub batches: u64,
-    /// Records that have a session now.
-    pub joined: u64,
-    /// Records that have none.
-    pub unassigned: u64,
-    /// Records that named two sessions.
-    pub conflicts: u64,
-}
-
-impl AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        self.batches += other.batches;
-        self.joined += other.joined;
-        self.unassigned += other.unassigned;
-        self.conflicts += other.conflicts;
-    }
-}
 
 /// Joins the batches that were taken first to sessions, at most so many. Each is one transaction.
 ///

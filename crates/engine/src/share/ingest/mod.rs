@@ -19,8 +19,9 @@ pub(crate) mod tests;
 
 pub use assign::{Assignment, assign};
 pub use end::end_silent;
-pub use join::{CONFLICTS, Tally, join};
+pub use join::{CONFLICTS, join};
 pub use parcel::Parcel;
 pub(crate) use parcel::kept_json;
 pub use send::Forwarder;
+pub use settle::Tally;
 pub use take::{Taken, take};

@@ -1,6 +1,7 @@
 //! One batch, settled: each record with its session, or kept.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::AddAssign;
 
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::Observation;
@@ -14,7 +15,6 @@ use siglum_telemetry::inward::{self, Origin, TelemetryRecord};
 use siglum_telemetry::wire::{Batch, Stamp};
 
 use super::forward::{self, Collector};
-use super::join::Tally;
 use super::parcel::{self, Parcel};
 use super::resolve::{self, Resolver, Whose};
 use crate::Here;
@@ -25,6 +25,27 @@ use crate::record::unassigned::{Reason, take_up};
 const AHEAD_MS: i64 = 5 * 60 * 1000;
 /// Characters of a name in a listing.
 const NAME_MOST: usize = 200;
+
+/// What joining came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub batches: u64,
+    /// Records that have a session now.
+    pub joined: u64,
+    /// Records that have none.
+    pub unassigned: u64,
+    /// Records that named two sessions.
+    pub conflicts: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.batches += other.batches;
+        self.joined += other.joined;
+        self.unassigned += other.unassigned;
+        self.conflicts += other.conflicts;
+    }
+}
 
 pub(super) struct Settling<'a> {
     here: &'a Here<'a>,

@@ -15,7 +15,6 @@ use siglum_ledger::{
 use super::clean;
 use super::documents;
 use super::outsiders;
-use super::send::Destined;
 use super::stamps::{last_remembered, next_stamp};
 use super::wire::*;
 use crate::Here;
@@ -30,6 +29,15 @@ const SESSIONS: usize = 64;
 const RECEIPTS: usize = 256;
 /// The most documents, and the most statements, of one batch.
 const DOCUMENTS: usize = 256;
+
+/// Where to, and from which machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Destined<'a> {
+    /// The projection.
+    pub name: &'a str,
+    /// The name of this machine.
+    pub host: &'a str,
+}
 
 /// How much goes into a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

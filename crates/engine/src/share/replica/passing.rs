@@ -11,7 +11,8 @@ use siglum_ledger::{
 
 use super::encode;
 use super::outgoing::{Leaving, Packing, Rest, Width};
-use super::send::{BATCH, Gate, GateError, Sent, is_ours};
+use super::recheck::{Gate, GateError, is_ours};
+use super::send::{BATCH, Sent};
 use super::stamps::{newer_than, next_stamp};
 use super::wire::{Batch, Positions};
 use crate::identity::repositories::usable_git;

@@ -6,15 +6,40 @@
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{Durability, Forgotten, Ledger, LedgerError, Transaction, read, write};
 
-use super::encode;
-use super::send::{Destined, Gate, GateError, is_ours};
+use super::outgoing::Destined;
 use super::stamps::{forget_remembered, last_remembered, next_stamp};
-use super::wire::{Batch, Position};
+use super::wire::{Batch, Position, Positions};
+use super::{DocumentName, encode};
 use crate::Here;
 use crate::share::scope::Guard;
 
 /// Sessions that are asked about at once.
 const PAGE: usize = 1_000;
+
+/// Why a batch was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GateError {
+    /// It cannot be reached, does not answer, or does not know us: it is tried again for as long as it takes.
+    #[error("{0}")]
+    Unavailable(String),
+    /// It does not want what is in the batch.
+    #[error("{reason}")]
+    Refused {
+        /// The document that breaks a rule, where it says so.
+        document: Option<DocumentName>,
+        /// The rule, in its own words.
+        reason: String,
+    },
+}
+
+/// The way to a destination.
+pub trait Gate {
+    /// Hands over a batch, as [`encode`] made it, and gives the answer.
+    ///
+    /// # Errors
+    /// Why it was not taken, as far as that is known.
+    fn send(&mut self, batch: &[u8]) -> Result<Positions, GateError>;
+}
 
 /// What came of asking.
 #[derive(Debug, Default)]
@@ -127,4 +152,17 @@ fn set_back(
         }
     }
     Ok(lacking)
+}
+
+/// Whether the last receipt that a destination says it has of a session is the one of this number here.
+pub(super) fn is_ours(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    at: Option<&Position>,
+) -> Result<bool, LedgerError> {
+    let Some(at) = at.filter(|p| p.number > 0) else {
+        return Ok(true);
+    };
+    let ours = tx.receipts_after(session, at.number - 1, 1)?.pop();
+    Ok(ours.is_some_and(|r| r.number == at.number && Some(&r.digest) == at.digest.as_ref()))
 }

@@ -8,10 +8,10 @@ use siglum_ledger::{
     Destination, DueDocument, Durability, Ledger, LedgerError, Transaction, read, write,
 };
 
-use super::outgoing::{Claimed, Outgoing, Width, outgoing};
-use super::recheck::recheck;
+use super::outgoing::{Claimed, Destined, Outgoing, Width, outgoing};
+use super::recheck::{Gate, GateError, is_ours, recheck};
 use super::stamps::{newer_than, note_remembered};
-use super::wire::{Position, Positions};
+use super::wire::Positions;
 use super::{DocumentName, encode};
 use crate::Here;
 use crate::share::scope::Guard;
@@ -27,40 +27,6 @@ const REFUSALS: u32 = 3;
 const PAUSE_MS: i64 = 500;
 /// The longest pause, in ms.
 const PAUSE_MOST_MS: i64 = 5 * 60_000;
-
-/// Where to, and from which machine.
-#[derive(Debug, Clone, Copy)]
-pub struct Destined<'a> {
-    /// The projection.
-    pub name: &'a str,
-    /// The name of this machine.
-    pub host: &'a str,
-}
-
-/// Why a batch was not taken.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum GateError {
-    /// It cannot be reached, does not answer, or does not know us: it is tried again for as long as it takes.
-    #[error("{0}")]
-    Unavailable(String),
-    /// It does not want what is in the batch.
-    #[error("{reason}")]
-    Refused {
-        /// The document that breaks a rule, where it says so.
-        document: Option<DocumentName>,
-        /// The rule, in its own words.
-        reason: String,
-    },
-}
-
-/// The way to a destination.
-pub trait Gate {
-    /// Hands over a batch, as [`encode`] made it, and gives the answer.
-    ///
-    /// # Errors
-    /// Why it was not taken, as far as that is known.
-    fn send(&mut self, batch: &[u8]) -> Result<Positions, GateError>;
-}
 
 /// How much was taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -411,19 +377,6 @@ fn come_to(
     }
     tx.come_to(name, session, number, now)?;
     Ok(number.saturating_sub(claim.delivery.taken))
-}
-
-/// Whether the last receipt that a destination says it has of a session is the one of this number here.
-pub(super) fn is_ours(
-    tx: &mut dyn Transaction,
-    session: SessionId,
-    at: Option<&Position>,
-) -> Result<bool, LedgerError> {
-    let Some(at) = at.filter(|p| p.number > 0) else {
-        return Ok(true);
-    };
-    let ours = tx.receipts_after(session, at.number - 1, 1)?.pop();
-    Ok(ours.is_some_and(|r| r.number == at.number && Some(&r.digest) == at.digest.as_ref()))
 }
 
 /// Notes that the receipts of a session are refused.
