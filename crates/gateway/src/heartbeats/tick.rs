@@ -15,7 +15,7 @@ use siglum_engine::driven::heartbeat::{
 use siglum_ledger::{ContextTurnKind, Ledger, TickRecord, read};
 use siglum_platform::clock;
 
-use super::{deliver, watch};
+use super::deliver;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::runner::start;
@@ -45,7 +45,7 @@ pub(crate) async fn ask(
         .await??
         .definition
         .map_err(|why| Problem::invalid("heartbeat", why))?;
-    if !watch::is_run(app, &definition) {
+    if !is_run(app, &definition) {
         let rule = format!(
             "this gateway does not run `{}`; start it with `siglum serve --run`",
             definition.agent
@@ -333,4 +333,10 @@ fn tick_ask(
         owned: Owned::BySession,
         environment: Vec::new(),
     }
+}
+
+/// Whether its agent may be run here.
+pub(super) fn is_run(app: &App, definition: &Definition) -> bool {
+    let mut agents = app.runs().settings().agents.iter();
+    agents.any(|agent| agent.name == definition.agent)
 }

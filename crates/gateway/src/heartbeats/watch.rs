@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use siglum_domain::Tenant;
-use siglum_engine::driven::heartbeat::{self, Claimed, Definition, SWEPT_MOST};
+use siglum_engine::driven::heartbeat::{self, Claimed, SWEPT_MOST};
 use siglum_platform::clock::Ids;
 
 use super::{deliver, tick};
@@ -87,7 +87,9 @@ async fn run_due(app: &App, tenant: &Tenant, by: &str) -> Result<(), Unavailable
         let (app, by) = (app.clone(), by.to_owned());
         move |here: &siglum_engine::Here<'_>, ledger: &mut dyn siglum_ledger::Ledger| {
             heartbeat::bury(here, ledger)?;
-            heartbeat::claim(here, ledger, &by, &|definition| is_run(&app, definition))
+            heartbeat::claim(here, ledger, &by, &|definition| {
+                tick::is_run(&app, definition)
+            })
         }
     };
     let claimed: Vec<Claimed> = app
@@ -100,12 +102,6 @@ async fn run_due(app: &App, tenant: &Tenant, by: &str) -> Result<(), Unavailable
         tokio::spawn(async move { tick::run(app, tenant, claimed).await });
     }
     deliver::round(app, tenant).await
-}
-
-/// Whether its agent may be run here.
-pub(super) fn is_run(app: &App, definition: &Definition) -> bool {
-    let mut agents = app.runs().settings().agents.iter();
-    agents.any(|agent| agent.name == definition.agent)
 }
 
 async fn sweep(app: &App, tenant: &Tenant) {

@@ -8,12 +8,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use siglum_domain::LedgerId;
+use siglum_ledger::sqlite::Open;
 use siglum_ledger::{Durability, Joined, Ledger, LedgerError, SqliteLedger, write};
+use siglum_platform::clock::{self, Ids};
 use siglum_platform::disk::{self, ROOM_NONE};
 
 use super::Unavailable;
 use super::job::Job;
-use super::store::how;
 use crate::settings::{Limits, Written};
 
 /// How many jobs are stored with one sync, at most.
@@ -81,6 +82,14 @@ impl File {
 
     pub(super) fn probe(&self, job: Job) -> Result<(), Unavailable> {
         give(&self.prober, job)
+    }
+}
+
+/// How a ledger is opened here.
+pub(super) fn how() -> Open {
+    Open::Command {
+        id: LedgerId::mint(&Ids),
+        key: clock::secret(),
     }
 }
 

@@ -22,7 +22,6 @@ use super::file::give;
 use super::job::Job;
 use super::load::Load;
 use super::queue::{Bounds, Queue};
-use super::store::Ledgers;
 use crate::serve_error::ServeError;
 use crate::settings::Limits;
 
@@ -58,12 +57,13 @@ impl Drop for Server {
 impl Server {
     pub(super) fn open(
         url: &str,
+        tenant: Tenant,
         blobs: Option<BlobSettings>,
         limits: &Limits,
     ) -> Result<Self, ServeError> {
         let settings = PostgresSettings {
             blobs,
-            ..PostgresSettings::new(url, Ledgers::local())
+            ..PostgresSettings::new(url, tenant)
         };
         // Brings the store to the schema of this program; who has a ledger there is another matter.
         let mut prober = PostgresConnection::prepare(settings.clone())?;
@@ -262,7 +262,8 @@ mod tests {
     use siglum_ledger::testing::Server as TestServer;
     use tokio::runtime::{Builder, Runtime};
 
-    use super::super::store::how;
+    use super::super::file::how;
+    use super::super::store::Ledgers;
     use super::*;
     use crate::settings::Store;
 

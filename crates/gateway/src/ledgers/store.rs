@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prometheus_client::registry::Registry;
-use siglum_domain::{LedgerId, Tenant};
+use siglum_domain::Tenant;
 use siglum_engine::Here;
-use siglum_ledger::sqlite::Open;
 use siglum_ledger::{Durability, Ledger, LedgerError, write};
-use siglum_platform::clock::{self, Ids};
 use tokio::sync::Mutex;
 
 use super::Unavailable;
@@ -68,21 +66,15 @@ impl Threads {
     }
 }
 
-/// How a ledger is opened here.
-pub(super) fn how() -> Open {
-    Open::Command {
-        id: LedgerId::mint(&Ids),
-        key: clock::secret(),
-    }
-}
-
 impl Ledgers {
     /// Opens the store, so that one that cannot be opened is told at once.
     pub(crate) fn open(store: &Store, limits: &Limits) -> Result<Self, ServeError> {
         let threads = match store {
             Store::File(path, written) => Threads::File(File::open(path, written.clone(), limits)?),
             #[cfg(feature = "postgres")]
-            Store::Server(url, blobs) => Threads::Server(Server::open(url, blobs.clone(), limits)?),
+            Store::Server(url, blobs) => {
+                Threads::Server(Server::open(url, Self::local(), blobs.clone(), limits)?)
+            }
         };
         let metrics = StoreMetrics::default();
         Ok(Self(Arc::new(threads), Arc::default(), metrics))

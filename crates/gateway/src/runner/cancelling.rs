@@ -1,6 +1,7 @@
-//! A run that is cancelled before its turn is open: its agent is let go, and nothing of it is stored.
+//! What ends a run from outside: the gateway is told to stop, or somebody cancels the run. Where its turn is not open yet,
+//! its agent is let go, and nothing of it is stored.
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::runs::Control;
 use crate::runs::agent::AgentError;
@@ -31,4 +32,10 @@ async fn cancelled(controls: &mut mpsc::Receiver<Control>) -> String {
             None => std::future::pending::<()>().await,
         }
     }
+}
+
+/// Done when the gateway is told to stop, also if that was before.
+pub(super) async fn stops(stopping: &mut watch::Receiver<bool>) {
+    // Nobody lets go of the other side before the gateway is gone.
+    let _ = stopping.wait_for(|stop| *stop).await.is_ok();
 }

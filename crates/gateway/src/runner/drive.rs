@@ -7,26 +7,28 @@ use serde_json::Value;
 use siglum_domain::observation::Observation;
 use siglum_domain::receipt::Receipt;
 use siglum_domain::redact::Redactor;
-use siglum_domain::{InteractionId, Timestamp};
+use siglum_domain::trace::{SpanId, TraceParent};
+use siglum_domain::{InteractionId, SessionId, Tenant, Timestamp};
 use siglum_engine::driven::turn::{self, Event, Hold, TurnError};
 use siglum_engine::driven::{active_run, run};
 use siglum_ledger::{LaunchEnd, RunEnd, RunRecord};
 use siglum_platform::clock::{self, Ids};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
+use super::cancelling::stops;
 use super::elsewhere::LOOK;
 use super::interactions::{PendingInteraction, settled_before};
+use super::keys::{self, prompt_key};
 use super::leasing::{RENEW, TERM, release, warn_of_lease};
-use super::start::{parent, process_over, prompt_key};
-use super::stored_events::drop_later;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::problem_codes::ends_a_run;
 use crate::runs::agent::{Agent, AgentError, AgentMessage, Refused};
 use crate::runs::scribe::Scribe;
 use crate::runs::{
-    Ask, Control, Finished, NOT_COMMITTED, Owned, Place, RunError, RunEvent, Running, Slot, Status,
+    Ask, Control, Finished, NOT_COMMITTED, Owned, Place, RunError, RunEvent, Running, Slot,
+    Started, Status,
 };
 
 /// How often what was said is stored.
@@ -88,12 +90,6 @@ impl Ending {
             sound: true,
         }
     }
-}
-
-/// Done when the gateway is told to stop, also if that was before.
-pub(super) async fn stops(stopping: &mut watch::Receiver<bool>) {
-    // Nobody lets go of the other side before the gateway is gone.
-    let _ = stopping.wait_for(|stop| *stop).await.is_ok();
 }
 
 /// What a run waits for beside its agent.
@@ -466,7 +462,7 @@ impl Drive {
         if !matches!(released.await, Ok(Ok(()))) {
             warn_of_lease(hold);
         }
-        drop_later(self.app.clone(), tenant.clone(), self.record.turn);
+        self.drop_events_later();
     }
 
     async fn commit(&mut self, ending: &Ending, now: Timestamp) -> Result<Receipt, Problem> {
@@ -521,7 +517,26 @@ impl Drive {
             tracing::warn!("cannot record the end of a run");
         }
         if let Some(keys) = &self.running.started.keys {
-            super::keys::ended(&self.app, &self.ask, keys, ending.status.as_str()).await;
+            keys::ended(&self.app, &self.ask, keys, ending.status.as_str()).await;
         }
+    }
+}
+
+/// Where in a trace the agent is asked: below the turn.
+fn parent(ask: &Ask, started: &Started) -> TraceParent {
+    TraceParent {
+        trace: started.trace,
+        span: SpanId::of_event(started.session, started.turn, "turn"),
+        sampled: ask.traced.is_none_or(|parent| parent.sampled),
+    }
+}
+
+/// Writes down that a process is over.
+pub(super) async fn process_over(app: &App, tenant: &Tenant, session: SessionId, end: LaunchEnd) {
+    let ended = app.ledgers().write(tenant, move |here, ledger| {
+        siglum_engine::driven::launch::end(here, ledger, session, &end, None)
+    });
+    if !matches!(ended.await, Ok(Ok(()))) {
+        tracing::warn!("cannot record the end of an agent of session {session}");
     }
 }

@@ -7,17 +7,15 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use siglum_domain::{SessionId, Tenant, TurnId};
-use siglum_engine::driven::active_run::{self, Answer};
+use siglum_engine::driven::active_run;
 use siglum_engine::driven::run;
 use siglum_engine::driven::turn::{self, TurnError};
-use siglum_ledger::{ActiveRun, InteractionRecord, RunEvents, read};
-use siglum_platform::clock;
+use siglum_ledger::{ActiveRun, RunEvents, read};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
+use super::cancelling::stops;
 use super::committed_run;
-use super::drive::stops;
-use super::interactions::{lost, settled_before, settlement};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::runs::{Control, Finished, Log, RunError, RunEvent, Running, Started, Status, Usage};
@@ -127,29 +125,6 @@ pub(super) async fn cancel_elsewhere(
         active_run::cancel(here, ledger, session, &by)
     });
     Ok(cancelled.await??)
-}
-
-/// Answers what the agent of a run at another gateway asks.
-pub(super) async fn answer(
-    app: &App,
-    tenant: &Tenant,
-    record: InteractionRecord,
-    option: &str,
-    by: &str,
-) -> Result<(), Problem> {
-    let id = record.id;
-    if !app.ledgers().is_shared() {
-        return Err(lost(id));
-    }
-    let settled = settlement("answered", Some(option), by, clock::now());
-    let answered = app.ledgers().write(tenant, move |here, ledger| {
-        active_run::answer(here, ledger, &record, &settled)
-    });
-    match answered.await?? {
-        Answer::Stored => Ok(()),
-        Answer::Late => Err(settled_before(id)),
-        Answer::Lost => Err(lost(id)),
-    }
 }
 
 /// Hears who cancels a run through another gateway, for as long as it has its place here.

@@ -4,12 +4,13 @@ use agent_client_protocol::v1::Responder;
 use serde_json::Value;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{InteractionId, SessionId, Tenant, Timestamp, TurnId};
+use siglum_engine::driven::active_run::{self, Answer};
 use siglum_engine::driven::run;
 use siglum_ledger::{InteractionOption, InteractionRecord, Settlement};
+use siglum_platform::clock;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::elsewhere;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::runs::agent::{cancelled, selected};
@@ -128,7 +129,7 @@ pub(crate) async fn answer(
     let record = find(app, tenant, session, interaction).await?;
     check(&record, option)?;
     let Some(active) = app.runs().active(tenant, session) else {
-        return elsewhere::answer(app, tenant, record, option, by).await;
+        return answer_elsewhere(app, tenant, record, option, by).await;
     };
     let gone = || lost(interaction);
     let (reply, answer) = oneshot::channel();
@@ -140,6 +141,29 @@ pub(crate) async fn answer(
     };
     active.control.send(control).await.map_err(|_| gone())?;
     answer.await.map_err(|_| gone())?
+}
+
+/// Answers what the agent of a run at another gateway asks.
+async fn answer_elsewhere(
+    app: &App,
+    tenant: &Tenant,
+    record: InteractionRecord,
+    option: &str,
+    by: &str,
+) -> Result<(), Problem> {
+    let id = record.id;
+    if !app.ledgers().is_shared() {
+        return Err(lost(id));
+    }
+    let settled = settlement("answered", Some(option), by, clock::now());
+    let answered = app.ledgers().write(tenant, move |here, ledger| {
+        active_run::answer(here, ledger, &record, &settled)
+    });
+    match answered.await?? {
+        Answer::Stored => Ok(()),
+        Answer::Late => Err(settled_before(id)),
+        Answer::Lost => Err(lost(id)),
+    }
 }
 
 /// The run that asked is gone.

@@ -7,7 +7,6 @@ use siglum_engine::driven::context::{self, ContextError, Ran, Resolve, Want};
 use siglum_engine::driven::turn::TurnError;
 use siglum_ledger::{ContextTurnKind, Ledger, SessionRecord, read};
 
-use super::start::prompt_key;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::runs::plan::Plan;
@@ -159,4 +158,12 @@ fn run_of(ask: &Ask) -> TurnKey {
     };
     let run = prompt_key(&format!("{}:{of}:{}", ask.agent, ask.key));
     TurnKey::new(run).expect("because it has no blanks and is short")
+}
+
+/// What a prompt is called: short enough, and the same whenever the same is asked.
+pub(super) fn prompt_key(key: &str) -> String {
+    match key.len() <= 100 && key.is_ascii() {
+        true => key.to_owned(),
+        false => blake3::hash(key.as_bytes()).to_hex().to_string(),
+    }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use siglum_domain::context::Keys;
 use siglum_domain::observation::Observation;
-use siglum_domain::trace::{SpanId, TraceId, TraceParent};
-use siglum_domain::{NativeId, SessionId, Tenant, TurnId};
+use siglum_domain::trace::TraceId;
+use siglum_domain::{NativeId, SessionId, TurnId};
 use siglum_engine::driven::active_run;
 use siglum_engine::driven::run::{self, NativeSession, RunRequest, RunSession, Wanted, Which};
 use siglum_engine::driven::turn::{self, Event, Hold, Holder, Leased, Opened, TurnError};
@@ -15,13 +15,14 @@ use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
 use super::cancelling::unless_cancelled;
-use super::drive::Drive;
+use super::drive::{Drive, process_over};
+use super::keys::{self, prompt_key};
 use super::leasing::{self, Leasing, lose, release, renewing};
-use super::{committed_run, diverged, elsewhere, keys, stored_events};
+use super::{committed_run, diverged, elsewhere, stored_events};
 use crate::app::App;
 use crate::problem::Problem;
-use crate::runs::agent::{Agent, AgentError, Opening};
-use crate::runs::plan::{self, Plan, Way};
+use crate::runs::agent::{Agent, AgentError, Opening, Way};
+use crate::runs::plan::{self, Plan};
 use crate::runs::scribe::Scribe;
 use crate::runs::{
     Admitted, Ask, Control, IfBusy, Log, NameSource, Owned, Place, Resume, RunEvent, Running, Slot,
@@ -555,36 +556,9 @@ fn scribe(plan: &Plan, running: &Running, agent: &Agent) -> Scribe {
     scribe
 }
 
-/// What a prompt is called: short enough, and the same whenever the same is asked.
-pub(super) fn prompt_key(key: &str) -> String {
-    match key.len() <= 100 && key.is_ascii() {
-        true => key.to_owned(),
-        false => blake3::hash(key.as_bytes()).to_hex().to_string(),
-    }
-}
-
 fn trace(ask: &Ask, turn: TurnId) -> TraceId {
     ask.traced
         .map_or_else(|| TraceId::of_turn(turn), |parent| parent.trace)
-}
-
-/// Where in a trace the agent is asked: below the turn.
-pub(super) fn parent(ask: &Ask, started: &Started) -> TraceParent {
-    TraceParent {
-        trace: started.trace,
-        span: SpanId::of_event(started.session, started.turn, "turn"),
-        sampled: ask.traced.is_none_or(|parent| parent.sampled),
-    }
-}
-
-/// Writes down that a process is over.
-pub(super) async fn process_over(app: &App, tenant: &Tenant, session: SessionId, end: LaunchEnd) {
-    let ended = app.ledgers().write(tenant, move |here, ledger| {
-        siglum_engine::driven::launch::end(here, ledger, session, &end, None)
-    });
-    if !matches!(ended.await, Ok(Ok(()))) {
-        tracing::warn!("cannot record the end of an agent of session {session}");
-    }
 }
 
 fn problem(error: &AgentError) -> Problem {

@@ -9,14 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use siglum_domain::redact::Redactor;
-use siglum_domain::{Tenant, TurnId};
 use siglum_engine::driven::active_run;
 use siglum_ledger::{RunEvents, RunRecord};
 use siglum_platform::clock;
 use tokio::time::sleep;
 
 use super::drive::Drive;
-use crate::app::App;
 use crate::runs::{Finished, RunEvent};
 
 /// How long the events of a run are kept that ended: whoever follows it elsewhere reads them within that time.
@@ -65,6 +63,19 @@ impl Drive {
         events.push(RunEvent::Finished(finished.clone()));
         row(&self.record, first, &events)
     }
+
+    /// Lets go of the events of a run that ended, after a while.
+    pub(super) fn drop_events_later(&self) {
+        let (app, tenant, turn) = (self.app.clone(), self.ask.tenant.clone(), self.record.turn);
+        tokio::spawn(async move {
+            sleep(KEPT).await;
+            let dropped = app.ledgers().write(&tenant, move |_, ledger| {
+                active_run::drop_events(ledger, turn)
+            });
+            // Those that stay go when they are old.
+            let _ = dropped.await.is_ok();
+        });
+    }
 }
 
 /// Events of a run from a number on, as they are stored; nothing where there are none.
@@ -78,18 +89,6 @@ pub(super) fn row(record: &RunRecord, first: u64, events: &[RunEvent]) -> Option
         at: clock::now(),
         events: serde_json::to_string(events).expect("because events have text keys only"),
     })
-}
-
-/// Lets go of the events of a run that ended, after a while.
-pub(super) fn drop_later(app: App, tenant: Tenant, turn: TurnId) {
-    tokio::spawn(async move {
-        sleep(KEPT).await;
-        let dropped = app.ledgers().write(&tenant, move |_, ledger| {
-            active_run::drop_events(ledger, turn)
-        });
-        // Those that stay go when they are old.
-        let _ = dropped.await.is_ok();
-    });
 }
 
 /// The message or the thought that an event is a part of, and the part.

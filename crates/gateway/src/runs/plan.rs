@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use siglum_domain::link::Link;
 use siglum_domain::trace::TraceParent;
-use siglum_engine::driven::run::{HeadlessSpec, RunSpec, run_spec};
+use siglum_engine::driven::run::{RunSpec, run_spec};
 
-use super::agent::Opening;
+use super::agent::{Opening, Way};
 use super::{Ask, Permissions, PromptMessage, Speaker};
 use crate::problem::Problem;
 use crate::settings::{RunAgent, RunSettings};
@@ -17,13 +17,6 @@ const PARENT: &str = "TRACEPARENT";
 const TRACED: &str = "SIGLUM_TRACEPARENT";
 /// What of a trace may be in the gateway's own environment, and is nobody else's.
 const FOREIGN: [&str; 4] = [PARENT, "TRACESTATE", "BAGGAGE", TRACED];
-
-/// Which way an agent speaks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Way {
-    Protocol,
-    Headless(&'static HeadlessSpec),
-}
 
 /// How something that is asked is done.
 #[derive(Debug, Clone)]

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::error::{AgentError, Refused};
 use super::lines::next_message;
-use super::running_agent::{AgentMessage, Answer, BEGIN, Opening, WAITING};
+use super::{AgentMessage, Answer, BEGIN, Opening, WAITING};
 use crate::runs::Permissions;
 use crate::runs::process::{Process, Start, Tail};
 

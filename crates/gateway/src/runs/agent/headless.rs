@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::claude_code::Records;
 use super::error::{AgentError, Refused};
 use super::lines::next_message;
-use super::running_agent::{AgentMessage, Answer, BEGIN, Opening, WAITING};
+use super::{AgentMessage, Answer, BEGIN, Opening, WAITING};
 use crate::runs::process::{Process, Start, Tail};
 
 /// How long an agent that told its result may take to end by itself.

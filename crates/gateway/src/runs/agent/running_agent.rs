@@ -1,48 +1,13 @@
 //! An agent, whichever way it speaks.
 
-use std::pin::Pin;
-use std::time::Duration;
-
-use agent_client_protocol::v1::Responder;
-use serde_json::Value;
 use siglum_domain::NativeId;
-use siglum_engine::driven::run::RunSpec;
 use tokio::sync::mpsc;
 
 use super::acp::Acp;
 use super::error::{AgentError, Refused};
 use super::headless::Headless;
-use crate::runs::Permissions;
-use crate::runs::plan::Way;
+use super::{AgentMessage, Answer, Opening, Way};
 use crate::runs::process::Start;
-
-/// Messages of an agent that wait to be looked at; then it waits, too.
-pub(super) const WAITING: usize = 1_024;
-/// How long an agent may take to begin, and to open a native session.
-pub(super) const BEGIN: Duration = Duration::from_secs(90);
-
-/// What an agent says by itself.
-pub(crate) enum AgentMessage {
-    /// Something of the turn, as the protocol has it.
-    Update(Value),
-    /// It wants to be allowed something, and waits.
-    Permission(Value, Box<Responder<Value>>),
-}
-
-/// What comes of a prompt, in the end.
-pub(crate) type Answer = Pin<Box<dyn Future<Output = Result<Value, Refused>> + Send>>;
-
-/// How an agent begins.
-pub(crate) struct Opening<'a> {
-    pub(crate) spec: &'static RunSpec,
-    /// The native session that it goes on with.
-    pub(crate) native: Option<&'a NativeId>,
-    pub(crate) cwd: &'a str,
-    pub(crate) permissions: Permissions,
-    pub(crate) model: Option<&'a str>,
-    /// What it is told, for one that is told so as it begins.
-    pub(crate) blocks: &'a [String],
-}
 
 /// An agent that runs.
 pub(crate) enum Agent {
