@@ -28,6 +28,7 @@ mod issuers;
 mod job_token;
 mod known_ledger;
 mod logins;
+mod otel_headers;
 mod platform;
 #[cfg(test)]
 mod schema;

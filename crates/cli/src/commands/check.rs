@@ -5,8 +5,9 @@ mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use siglum_domain::{Oid, RepositoryId};
-use siglum_engine::commits::check::{self, Checked, Finding};
+use siglum_engine::commits::check::{self, Checked, Finding, Standing};
 use siglum_gitstore::{GitError, RangeCommit, Repo};
 use siglum_ledger::SqliteLedger;
 
@@ -314,4 +315,50 @@ fn against_gateway(
         *checked = by_gateway;
     }
     Ok((against, commits, found.sources))
+}
+
+/// How many commits there are, by what the ledger says of them.
+#[derive(Serialize, schemars::JsonSchema, Default)]
+pub struct Counts {
+    all: u64,
+    failed: u64,
+    /// Of sessions.
+    sessions: u64,
+    /// Of people who were seen making them.
+    people: u64,
+    /// Of sessions, as people say.
+    claimed: u64,
+    /// Of sessions, as trusted platforms attest; nobody was seen making them.
+    attested: u64,
+    /// Of one of several sessions.
+    ambiguous: u64,
+    /// Of nobody known, or not recorded, or not asked for.
+    unknown: u64,
+    /// Those of all these that lack something and were there before Siglum was switched on.
+    before: u64,
+    /// Those of all these for which the team's gateway answered.
+    by_gateway: u64,
+}
+
+impl Counts {
+    fn from_outcome(outcome: &Outcome) -> Self {
+        let mut counts = Self {
+            all: outcome.commits.len() as u64,
+            failed: outcome.failed().count() as u64,
+            by_gateway: outcome.sources.len() as u64,
+            ..Self::default()
+        };
+        for commit in &outcome.commits {
+            counts.before += u64::from(commit.findings.contains(&Finding::Before));
+            *match commit.standing {
+                Standing::Session(..) => &mut counts.sessions,
+                Standing::Human => &mut counts.people,
+                Standing::Claimed(_) => &mut counts.claimed,
+                Standing::Attested(_) => &mut counts.attested,
+                Standing::Ambiguous(_) => &mut counts.ambiguous,
+                Standing::Unknown | Standing::Unrecorded => &mut counts.unknown,
+            } += 1;
+        }
+        counts
+    }
 }

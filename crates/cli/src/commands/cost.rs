@@ -296,23 +296,9 @@ fn nothing(cx: &Cx, ledger: &mut dyn Ledger) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// What the rows leave out, and what stands in more than one of them.
-pub(in crate::commands) fn hint_of_rows(cx: &Cx, more: bool, overlapping: u64) {
-    if more {
-        cx.ui
-            .hint("There are more; pass `--limit 0` to show all of them.");
-    }
-    if overlapping > 0 {
-        cx.ui.hint(format!(
-            "Rows overlap: {} in more than one row; the total counts each once.",
-            ui::plural(overlapping, "message")
-        ));
-    }
-}
-
 fn print_hints(cx: &Cx, found: &CostReport) {
     let (costs, prices) = (&found.costs, &found.prices);
-    hint_of_rows(cx, costs.more, costs.overlapping);
+    team::cost::hint_of_rows(cx, costs.more, costs.overlapping);
     if !costs.unpriced.is_empty() {
         cx.ui.hint(unpriced(costs, prices));
     }

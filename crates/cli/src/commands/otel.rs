@@ -1,7 +1,6 @@
 //! `siglum otel`: servers that get traces. One file per verb.
 
 pub mod add;
-pub mod headers;
 pub mod list;
 pub mod remove;
 pub mod test;

@@ -14,6 +14,11 @@ use siglum_ledger::{Ledger, Projection, read};
 use crate::cx::Cx;
 use crate::error::CommandError;
 
+/// What the ledger's own tables are called.
+pub const SUMMARIES: &str = "summaries";
+/// What the search index is called.
+pub const SEARCH: &str = "search";
+
 /// Deliver committed turns to a directory or a program
 #[derive(clap::Subcommand)]
 #[command(after_long_help = "\

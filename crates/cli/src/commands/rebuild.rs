@@ -9,16 +9,13 @@ use siglum_engine::views::find;
 use siglum_engine::worker;
 use siglum_ledger::{DESTINATION, Durability, Ledger, write};
 
+use super::projection::{self, SEARCH, SUMMARIES};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::{clock, store, ui};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.rebuild/1";
-/// What the ledger's own tables are called.
-pub const SUMMARIES: &str = "summaries";
-/// What the search index is called.
-pub const SEARCH: &str = "search";
 /// What the answers about commits are called.
 pub const JUDGEMENTS: &str = "judgements";
 /// How many sessions are folded at a time.
@@ -203,7 +200,7 @@ fn projection(
     name: &str,
     session: Option<SessionId>,
 ) -> Result<u64, CommandError> {
-    let projection = super::projection::named(ledger, name)?;
+    let projection = projection::named(ledger, name)?;
     if projection.kind == DESTINATION {
         // What it has stays there: it takes what it lacks, and nothing twice.
         let now = clock::now();

@@ -18,11 +18,9 @@ use siglum_engine::identity::sighting_keys::side_key;
 use siglum_gitstore::{HeadRead, Repo, discover};
 use siglum_ledger::{Ledger, read};
 
-use super::delivery::Delivery;
+use super::delivery::{Delivery, is_recorded, note};
 use super::edited_file::{checkout_of, see_file};
 use super::{landings, scene, takeover};
-use crate::config::Config;
-use crate::home::Home;
 use crate::{claim, clock, env, platform};
 
 /// A payload that is larger than this is refused, in bytes.
@@ -64,12 +62,6 @@ pub(super) enum Kept {
     All,
     /// Only the content of the files that it edits: the agent works where nothing is recorded.
     Edits,
-}
-
-/// Whether what happens in a repository is recorded, or outside of all repositories.
-pub(super) fn is_recorded(home: &Home, repo: Option<&Repo>) -> bool {
-    let is_on = repo.is_some_and(|r| r.siglum_dir().is_dir()) || home.everywhere().exists();
-    is_on && Config::load(repo.map(Repo::worktree)).records()
 }
 
 /// The first recorded repository that a file of a call is in, where the agent itself works elsewhere. Nothing is
@@ -384,24 +376,4 @@ fn log_before(
         Fact::HeadSeen { log, .. } => log,
         _ => None,
     }
-}
-
-pub(super) fn note(
-    delivery: &Delivery,
-    reduced: &mut Reduced,
-    event: &str,
-    key: String,
-    fact: Fact,
-) {
-    let like = reduced.observations.iter().find(|o| o.event == event);
-    let (turn, subagent) = like.map_or((None, None), |o| (o.turn.clone(), o.subagent.clone()));
-    reduced.observations.push(Observation {
-        source: Source::Hook,
-        key,
-        event: event.to_owned(),
-        at: delivery.now,
-        turn,
-        subagent,
-        fact,
-    });
 }

@@ -4,7 +4,9 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
+use siglum_agents::Reduced;
 use siglum_domain::intake::{Decline, Intake, Matter, Place, VERSION};
+use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, NativeId, Timestamp};
@@ -14,6 +16,7 @@ use siglum_ledger::sqlite::Open;
 use siglum_ledger::{Ledger, LedgerError, SpoolError, SqliteLedger, read};
 
 use crate::clock::{self, Ids};
+use crate::config::Config;
 use crate::home::{Home, repository_spool};
 use crate::platform::regular_file;
 use crate::ui::log_line;
@@ -22,6 +25,12 @@ use crate::ui::log_line;
 const LOG_MOST: u64 = 16 << 20;
 /// Above this size the worker is asked to bring the log in.
 const LOG_WISHED: u64 = 512 << 10;
+
+/// Whether what happens in a repository is recorded, or outside of all repositories.
+pub(super) fn is_recorded(home: &Home, repo: Option<&Repo>) -> bool {
+    let is_on = repo.is_some_and(|r| r.siglum_dir().is_dir()) || home.everywhere().exists();
+    is_on && Config::load(repo.map(Repo::worktree)).records()
+}
 
 /// One hook's way to the ledger.
 pub struct Delivery {
@@ -192,4 +201,24 @@ impl Drop for Delivery {
     fn drop(&mut self) {
         self.pause();
     }
+}
+
+pub(super) fn note(
+    delivery: &Delivery,
+    reduced: &mut Reduced,
+    event: &str,
+    key: String,
+    fact: Fact,
+) {
+    let like = reduced.observations.iter().find(|o| o.event == event);
+    let (turn, subagent) = like.map_or((None, None), |o| (o.turn.clone(), o.subagent.clone()));
+    reduced.observations.push(Observation {
+        source: Source::Hook,
+        key,
+        event: event.to_owned(),
+        at: delivery.now,
+        turn,
+        subagent,
+        fact,
+    });
 }

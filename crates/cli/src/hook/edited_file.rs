@@ -11,8 +11,7 @@ use siglum_engine::identity::sighting_keys::{file_key, keyed_path};
 use siglum_gitstore::{ObjectAddress, ObjectStore, Repo, blob_id, discover, file_identity};
 use siglum_ledger::{read, stored_name};
 
-use super::agent::{is_recorded, note};
-use super::delivery::Delivery;
+use super::delivery::{Delivery, is_recorded, note};
 use crate::home::Home;
 
 /// A file that is larger than this is not kept, in bytes.

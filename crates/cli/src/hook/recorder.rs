@@ -10,8 +10,8 @@ use siglum_domain::redact::Redactor;
 use siglum_gitstore::discover;
 use siglum_ledger::{Ledger as _, SpoolError};
 
-use super::agent::{AgentProcess, Kept, complete, is_recorded};
-use super::delivery::Delivery;
+use super::agent::{AgentProcess, Kept, complete};
+use super::delivery::{Delivery, is_recorded};
 use super::landings;
 use crate::clock;
 

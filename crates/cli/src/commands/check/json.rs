@@ -4,7 +4,7 @@ use serde::Serialize;
 use siglum_engine::commits::check::{Checked, Finding, Standing};
 
 use super::show::{remedy, what};
-use super::{Against, Outcome, Reason};
+use super::{Against, Counts, Outcome, Reason};
 use crate::team::SourceJson;
 
 /// The JSON form of the answer.
@@ -24,52 +24,6 @@ pub struct Json {
     counts: Counts,
     /// The commits that failed, in git's order, newest first.
     failed: Vec<Commit>,
-}
-
-/// How many commits there are, by what the ledger says of them.
-#[derive(Serialize, schemars::JsonSchema, Default)]
-pub struct Counts {
-    pub(super) all: u64,
-    failed: u64,
-    /// Of sessions.
-    pub(super) sessions: u64,
-    /// Of people who were seen making them.
-    pub(super) people: u64,
-    /// Of sessions, as people say.
-    pub(super) claimed: u64,
-    /// Of sessions, as trusted platforms attest; nobody was seen making them.
-    pub(super) attested: u64,
-    /// Of one of several sessions.
-    pub(super) ambiguous: u64,
-    /// Of nobody known, or not recorded, or not asked for.
-    pub(super) unknown: u64,
-    /// Those of all these that lack something and were there before Siglum was switched on.
-    pub(super) before: u64,
-    /// Those of all these for which the team's gateway answered.
-    pub(super) by_gateway: u64,
-}
-
-impl Counts {
-    pub(super) fn from_outcome(outcome: &Outcome) -> Self {
-        let mut counts = Self {
-            all: outcome.commits.len() as u64,
-            failed: outcome.failed().count() as u64,
-            by_gateway: outcome.sources.len() as u64,
-            ..Self::default()
-        };
-        for commit in &outcome.commits {
-            counts.before += u64::from(commit.findings.contains(&Finding::Before));
-            *match commit.standing {
-                Standing::Session(..) => &mut counts.sessions,
-                Standing::Human => &mut counts.people,
-                Standing::Claimed(_) => &mut counts.claimed,
-                Standing::Attested(_) => &mut counts.attested,
-                Standing::Ambiguous(_) => &mut counts.ambiguous,
-                Standing::Unknown | Standing::Unrecorded => &mut counts.unknown,
-            } += 1;
-        }
-        counts
-    }
 }
 
 /// A commit that failed.

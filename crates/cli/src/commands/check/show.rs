@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use siglum_engine::commits::check::{Checked, Finding};
 
-use super::json::Counts;
-use super::{Against, LENIENT, Outcome, Reason};
+use super::{Against, Counts, LENIENT, Outcome, Reason};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui::{self, Cell, Style, Table};

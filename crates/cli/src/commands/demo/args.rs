@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::sandbox::Part;
 use super::{agent, person, play, stage};
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -31,37 +32,6 @@ pub struct Args {
     /// Process to detach from
     #[arg(long, hide = true, value_name = "PID")]
     from: Option<i32>,
-}
-
-/// What a process does in the play.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub enum Part {
-    /// Start the stage and exit, so that the stage loses its parent
-    Usher,
-    /// Direct the others
-    Stage,
-    /// Act as Claude Code
-    Agent,
-    /// Open a terminal for a person
-    Terminal,
-    /// Act as a person at a terminal
-    Person,
-    /// Run a script without a terminal
-    Script,
-}
-
-impl Part {
-    /// The word for the command line.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Usher => "usher",
-            Self::Stage => "stage",
-            Self::Agent => "agent",
-            Self::Terminal => "terminal",
-            Self::Person => "person",
-            Self::Script => "script",
-        }
-    }
 }
 
 /// Plays the part that the arguments name, or all of it.

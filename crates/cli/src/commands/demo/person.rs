@@ -8,14 +8,11 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::args::Part;
-use super::sandbox::Sandbox;
-use super::stage::Company;
+use super::cast::Company;
+use super::sandbox::{PROMPT, Part, Sandbox};
 use crate::error::CommandError;
 use crate::platform::{Pty, take_terminal};
 
-/// The prompt of the shell. A person types when it is there.
-pub const PROMPT: &str = "demo> ";
 /// How long the person looks at a screen without the prompt.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a command may take.

@@ -10,8 +10,7 @@ use anyhow::anyhow;
 use siglum_gitstore::{Git, MINIMUM_GIT};
 
 use super::answer::{self, siglum};
-use super::args::Part;
-use super::sandbox::Sandbox;
+use super::sandbox::{Part, Sandbox};
 use super::show;
 use super::stage;
 use super::wire::{Json, Played, Row, SCHEMA, StageMessage};

@@ -7,13 +7,46 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::args::Part;
 use crate::env;
 use crate::error::CommandError;
 use crate::home::Home;
 
 /// The names of this program in the play. What a process is called decides what it is taken for.
 const NAMES: [&str; 4] = ["siglum", "claude", "cron", "xterm"];
+
+/// What a process does in the play.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Part {
+    /// Start the stage and exit, so that the stage loses its parent
+    Usher,
+    /// Direct the others
+    Stage,
+    /// Act as Claude Code
+    Agent,
+    /// Open a terminal for a person
+    Terminal,
+    /// Act as a person at a terminal
+    Person,
+    /// Run a script without a terminal
+    Script,
+}
+
+impl Part {
+    /// The word for the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Usher => "usher",
+            Self::Stage => "stage",
+            Self::Agent => "agent",
+            Self::Terminal => "terminal",
+            Self::Person => "person",
+            Self::Script => "script",
+        }
+    }
+}
+
+/// The prompt of the shell. A person types when it is there.
+pub const PROMPT: &str = "demo> ";
 
 /// What of the environment goes into the play. Nothing of an agent, of git or of a user's settings.
 const KEPT: [&str; 11] = [
@@ -123,7 +156,7 @@ impl Sandbox {
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("TERM", "dumb")
-            .env("PS1", super::person::PROMPT);
+            .env("PS1", PROMPT);
         command
     }
 

@@ -3,18 +3,15 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getppid, kill_process, kill_process_group};
+use rustix::process::getppid;
 use siglum_agents::recognise;
 
-use super::args::Part;
-use super::sandbox::Sandbox;
+use super::cast::Company;
+use super::sandbox::{Part, Sandbox};
 use super::story;
 use super::wire::StageMessage;
 use crate::cx::Cx;
@@ -23,11 +20,6 @@ use crate::platform;
 
 /// What the stage is told if the directory is to stay.
 pub const KEEP: &[u8] = b"keep";
-/// How long something may take that takes milliseconds.
-const SOON: Duration = Duration::from_secs(20);
-/// How long to wait between two looks.
-const LOOK: Duration = Duration::from_millis(2);
-const BROKEN_OFF: &str = "the demo was interrupted";
 
 /// Starts the stage and ends, so that the first process of the system becomes its parent.
 pub fn usher(root: PathBuf) -> Result<(), CommandError> {
@@ -118,105 +110,4 @@ fn clear_up(sandbox: &Sandbox) -> Result<(), CommandError> {
         thread::sleep(Duration::from_millis(20));
     }
     Ok(fs::remove_dir_all(sandbox.root())?)
-}
-
-/// The processes that play; none any more once it is disbanded.
-pub struct Company(Mutex<Option<Vec<Pid>>>);
-
-impl Default for Company {
-    fn default() -> Self {
-        Self(Mutex::new(Some(Vec::new())))
-    }
-}
-
-impl Company {
-    /// Starts a process, unless the play was broken off.
-    pub fn take_in(&self, command: &mut Command) -> Result<Child, CommandError> {
-        let mut members = self.members();
-        let Some(members) = members.as_mut() else {
-            return Err(CommandError::failed(BROKEN_OFF));
-        };
-        let child = command.spawn()?;
-        members.push(Pid::from_child(&child));
-        Ok(child)
-    }
-
-    /// The same, at the head of a process group of its own.
-    pub fn take_in_group(&self, command: &mut Command) -> Result<Child, CommandError> {
-        self.take_in(command.process_group(0))
-    }
-
-    /// Waits until something is so, or the play is broken off.
-    pub fn wait_for(&self, what: &str, mut so: impl FnMut() -> bool) -> Result<(), CommandError> {
-        let end = Instant::now() + SOON;
-        while !so() {
-            if Instant::now() > end {
-                let error = format!("timed out after waiting {} s {what}", SOON.as_secs());
-                return Err(CommandError::failed(error));
-            }
-            if self.members().is_none() {
-                return Err(CommandError::failed(BROKEN_OFF));
-            }
-            thread::sleep(LOOK);
-        }
-        Ok(())
-    }
-
-    fn members(&self) -> MutexGuard<'_, Option<Vec<Pid>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for a process to end.
-    pub fn see_off(&self, mut child: Child) -> Result<ExitStatus, CommandError> {
-        let mut status = None;
-        self.wait_for("for a process to end", || {
-            // Its id means another process once it was waited for, so nobody may use it then.
-            let mut members = self.members();
-            status = child.try_wait().ok().flatten();
-            if let (Some(_), Some(members)) = (status, members.as_mut()) {
-                members.retain(|pid| *pid != Pid::from_child(&child));
-            }
-            status.is_some()
-        })?;
-        status.ok_or_else(|| CommandError::failed("a process ended without a status"))
-    }
-
-    /// Ends all of them, and lets no other in.
-    fn disband(&self) {
-        let mut members = self.members();
-        for pid in members.take().into_iter().flatten() {
-            let _ = kill_process_group(pid, Signal::KILL);
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nobody_plays_or_waits_once_the_company_is_disbanded() {
-        let company = Company::default();
-        assert!(company.wait_for("for nothing", || true).is_ok());
-        company.disband();
-        let error = company.wait_for("in vain", || false).unwrap_err();
-        assert_eq!(error.source.to_string(), BROKEN_OFF);
-        let sandbox = Sandbox::at(std::env::temp_dir());
-        let mut command = sandbox.command("/bin/sh".as_ref());
-        assert!(company.take_in(&mut command).is_err());
-    }
-
-    #[test]
-    fn who_is_killed_is_seen_off() {
-        let company = Company::default();
-        let sandbox = Sandbox::at(std::env::temp_dir());
-        let mut command = sandbox.command("/bin/sh".as_ref());
-        command.current_dir("/").args(["-c", "exec sleep 60"]);
-        let child = company.take_in_group(&mut command).unwrap();
-        let pid = Pid::from_child(&child);
-        kill_process_group(pid, Signal::KILL).unwrap();
-        assert!(!company.see_off(child).unwrap().success());
-        assert_eq!(company.members().as_deref(), Some(&[][..]));
-    }
 }

@@ -6,11 +6,9 @@ use std::process::Command;
 
 use siglum_gitstore::Git;
 
-use super::args::Part;
-use super::cast::Agent;
+use super::cast::{Agent, Company};
 use super::person;
-use super::sandbox::Sandbox;
-use super::stage::Company;
+use super::sandbox::{Part, Sandbox};
 use super::wire::{By, Made, Played, Step};
 use crate::env;
 use crate::error::CommandError;

@@ -8,11 +8,11 @@ use siglum_engine::share::otel::destination::{Backlog, Content, Destination, Sam
 use siglum_engine::share::project::{self, OTLP};
 use siglum_ledger::{Projection, read};
 
-use super::headers::{self, Given};
 use crate::commands::projection::add::name;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::gateway;
+use crate::otel_headers::{self, Given};
 use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown};
 use crate::store;
 
@@ -112,7 +112,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let kept = store::secret_name(&ledger, &args.name);
     let known = read(&mut ledger, |tx| tx.projections())?;
     let mut outcome = compare(&known, args, &destination)?;
-    if outcome == Outcome::Before && !headers::are_kept(&cx.home, &kept, &given.secrets) {
+    if outcome == Outcome::Before && !otel_headers::are_kept(&cx.home, &kept, &given.secrets) {
         outcome = Outcome::Changed;
     }
     let scoped = known.iter().find(|p| p.name == args.name);
@@ -131,7 +131,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let world = cx.world()?;
     if !args.dry_run {
         if outcome != Outcome::Before {
-            headers::keep_all(&cx.home, &kept, &given.secrets)?;
+            otel_headers::keep_all(&cx.home, &kept, &given.secrets)?;
             project::add(&world, &mut ledger, &args.name, OTLP, &target, &scope)?;
         }
         store::start_worker(cx);

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use siglum_ledger::{Durability, write};
 
-use super::headers;
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::otel_headers;
 use crate::store;
 
 /// The schema of the JSON answer.
@@ -42,7 +42,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         tx.drop_forwards(&projection.name)?;
         tx.drop_projection(&projection.name)
     })?;
-    headers::drop_all(&cx.home, &store::secret_name(&ledger, &projection.name));
+    otel_headers::drop_all(&cx.home, &store::secret_name(&ledger, &projection.name));
     let endpoint = destination.endpoint.to_string();
     if cx.ui.json {
         let name = projection.name;

@@ -10,10 +10,10 @@ use siglum_engine::share::otel::destination::Destination;
 use siglum_telemetry::answer::Answer;
 use siglum_telemetry::probe::{self, Probe};
 
-use super::headers;
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::otel_headers;
 use crate::store;
 use crate::ui::Style;
 
@@ -71,7 +71,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let name = &projection.name;
     let kept = store::secret_name(&ledger, name);
     drop(ledger);
-    let client = headers::client(&cx.home, &kept, &destination).map_err(|e| {
+    let client = otel_headers::client(&cx.home, &kept, &destination).map_err(|e| {
         CommandError::failed(e).hint("Run `siglum otel add` with the same name to store it again.")
     })?;
     if !client.takes(Signal::Traces) {

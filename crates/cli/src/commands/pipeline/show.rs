@@ -2,10 +2,9 @@
 
 use std::process::ExitCode;
 
-use siglum_domain::pipeline::Graph;
-use siglum_engine::views::pipeline::{self, Drawing, GraphJson, Tone, draw};
+use siglum_engine::views::pipeline::{self, Tone};
 
-use super::watch;
+use super::{Look, watch};
 use crate::commands::cost;
 use crate::cx::Cx;
 use crate::env;
@@ -54,46 +53,6 @@ pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
     }
     look.print(&ask()?)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// How a graph is shown here.
-pub struct Look<'a> {
-    pub cx: &'a Cx,
-    ascii: bool,
-}
-
-impl Look<'_> {
-    /// Writes it as the answer.
-    pub fn print(&self, graph: &Graph) -> Result<(), CommandError> {
-        if self.cx.ui.json {
-            return self.cx.ui.json(SCHEMA, GraphJson::from(graph));
-        }
-        for line in self.lines(graph) {
-            self.cx.ui.line(line)?;
-        }
-        Ok(())
-    }
-
-    /// The drawing, line by line, in colours if there are any.
-    pub fn lines(&self, graph: &Graph) -> Vec<String> {
-        let style = pipeline::Style {
-            ascii: self.ascii,
-            width: self.cx.ui.width(),
-        };
-        self.painted(&draw(graph, &style))
-    }
-
-    fn painted(&self, drawing: &Drawing) -> Vec<String> {
-        let paint = |piece: &pipeline::Piece| match tone(piece.tone) {
-            Some(style) => self.cx.ui.paint(style, &piece.text),
-            None => piece.text.clone(),
-        };
-        let line = |line: &Vec<pipeline::Piece>| {
-            let whole: String = line.iter().map(paint).collect();
-            whole.trim_end().to_owned()
-        };
-        drawing.lines.iter().map(line).collect()
-    }
 }
 
 /// How a tone looks here.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use siglum_domain::pipeline::Graph;
 use siglum_engine::views::pipeline::GraphJson;
 
-use super::show::Look;
+use super::Look;
 use crate::error::CommandError;
 use crate::platform::Stop;
 use crate::ui::Screen;

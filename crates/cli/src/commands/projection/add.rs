@@ -6,7 +6,7 @@ use serde::Serialize;
 use siglum_engine::share::project;
 use siglum_ledger::{Projection, read};
 
-use crate::commands::rebuild::{SEARCH, SUMMARIES};
+use super::{SEARCH, SUMMARIES};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown};

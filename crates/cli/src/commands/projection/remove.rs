@@ -5,10 +5,9 @@ use siglum_engine::share::project::OTLP;
 use siglum_ledger::{DESTINATION, Durability, write};
 
 use super::standing;
-use crate::commands::otel::headers;
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::{gateway, store};
+use crate::{gateway, otel_headers, store};
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.remove/1";
@@ -47,7 +46,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     })?;
     match projection.kind.as_str() {
         DESTINATION => gateway::drop_token(&cx.home, &projection.name),
-        OTLP => headers::drop_all(&cx.home, &store::secret_name(&ledger, &projection.name)),
+        OTLP => otel_headers::drop_all(&cx.home, &store::secret_name(&ledger, &projection.name)),
         _ => {}
     }
     let target = standing::target(&projection);

@@ -18,11 +18,11 @@ use siglum_ledger::{
     SharedLedger, read,
 };
 
-use crate::commands::otel::headers;
 use crate::commands::worker::feeders::{Feeders, Source};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::home::Home;
+use crate::otel_headers;
 use crate::store;
 
 /// How often it is looked whether there are other endpoints.
@@ -170,7 +170,7 @@ impl Source for TenantLedger {
             return false;
         };
         let secret = self.secret_name(&projection.name);
-        let client = destination.and_then(|d| headers::client(&self.home, &secret, &d));
+        let client = destination.and_then(|d| otel_headers::client(&self.home, &secret, &d));
         let Err(why) = client else {
             lock(&self.unfed).remove(&projection.name);
             return true;

@@ -15,8 +15,7 @@ use siglum_engine::views::history::{History, Turn};
 use siglum_ledger::LedgerError;
 
 use super::changes::changes;
-use super::page::{Step, cost, elsewhere, steps, what};
-use super::show::message_text;
+use super::page::{Step, cost, elsewhere, message_text, steps, what};
 use crate::error::CommandError;
 use crate::ui::{self, Ui};
 

@@ -7,11 +7,12 @@ use siglum_engine::World;
 use siglum_engine::driven::launch;
 use siglum_engine::record::passages::Passages;
 use siglum_engine::views::history::{History, Turn, TurnState};
-use siglum_ledger::{Forgotten, OwnWorktree, Relation, SessionRecord, StatementRecord};
+use siglum_ledger::{
+    Forgotten, LedgerError, OwnWorktree, Relation, SessionRecord, StatementRecord,
+};
 
 use super::changes::changes;
 use super::list::style;
-use super::show::message_text;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -226,6 +227,18 @@ fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
         ui::count(subagents)
     };
     field(ui, "Sub-agents", text)
+}
+
+/// The texts of the parts of a message, those that are stored.
+pub fn message_text(
+    message: &MessageView,
+    passages: &mut Passages<'_>,
+) -> Result<String, LedgerError> {
+    let mut texts = Vec::new();
+    for part in &message.parts {
+        texts.extend(passages.text(part)?.filter(|t| !t.trim().is_empty()));
+    }
+    Ok(texts.join("\n"))
 }
 
 /// One step of a turn.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::SessionId;
-use siglum_domain::fold::{MessageView, ToolCall};
+use siglum_domain::fold::ToolCall;
 use siglum_domain::observation::{Body, Outcome, Role};
 use siglum_engine::driven::launch::Standing;
 use siglum_engine::record::passages::Passages;
@@ -12,7 +12,7 @@ use siglum_ledger::{LaunchEnd, Ledger, LedgerError, OwnWorktree, Relation};
 
 use super::export::{self, Format};
 use super::list::{ForgottenJson, ForkJson, Tokens, origin};
-use super::page;
+use super::page::{self, message_text};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::store;
@@ -328,18 +328,6 @@ pub const fn outcome(outcome: Outcome) -> &'static str {
         Outcome::Failed => "failed",
         Outcome::Denied => "denied",
     }
-}
-
-/// The texts of the parts of a message, those that are stored.
-pub fn message_text(
-    message: &MessageView,
-    passages: &mut Passages<'_>,
-) -> Result<String, LedgerError> {
-    let mut texts = Vec::new();
-    for part in &message.parts {
-        texts.extend(passages.text(part)?.filter(|t| !t.trim().is_empty()));
-    }
-    Ok(texts.join("\n"))
 }
 
 impl Json {

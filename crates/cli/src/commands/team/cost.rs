@@ -7,7 +7,6 @@ use siglum_engine::views::cost::By;
 
 use super::documents::{CostReport, CostRow, Used};
 use super::{linked, print_source, reader};
-use crate::commands::cost::hint_of_rows;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
@@ -145,4 +144,18 @@ fn used(used: &Used) -> Vec<Cell> {
         None => Cell::number("?").with(Style::Warning),
     });
     cells
+}
+
+/// What the rows leave out, and what stands in more than one of them.
+pub(in crate::commands) fn hint_of_rows(cx: &Cx, more: bool, overlapping: u64) {
+    if more {
+        cx.ui
+            .hint("There are more; pass `--limit 0` to show all of them.");
+    }
+    if overlapping > 0 {
+        cx.ui.hint(format!(
+            "Rows overlap: {} in more than one row; the total counts each once.",
+            ui::plural(overlapping, "message")
+        ));
+    }
 }

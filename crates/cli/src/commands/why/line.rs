@@ -1,14 +1,32 @@
 //! One line of a file: the commit that brought it, and who wrote it there.
 
+use std::ops::RangeInclusive;
+
 use siglum_engine::commits::prompts::{Prompt, prompt_of_line};
 use siglum_engine::commits::why::{Author, Why};
-use siglum_gitstore::{BlameLine, Git};
+use siglum_gitstore::{BlameLine, Git, Repo};
 use siglum_ledger::{SqliteLedger, stored_name};
 
-use super::lines::Target;
 use crate::cx::Cx;
 use crate::env;
 use crate::error::CommandError;
+
+/// A file of this checkout, or some of its lines.
+pub(super) struct Target {
+    pub(super) repo: Repo,
+    /// Relative to the root.
+    pub(super) path: String,
+    /// All lines, where none are named.
+    pub(super) range: Option<RangeInclusive<u32>>,
+}
+
+impl Target {
+    /// The line that a text names alone.
+    pub(super) fn one(&self) -> Option<u32> {
+        let range = self.range.as_ref()?;
+        (range.start() == range.end()).then_some(*range.start())
+    }
+}
 
 /// Where the one line that is asked for came from, if it is committed.
 pub(super) fn find(target: &Target) -> Option<BlameLine> {

@@ -11,6 +11,7 @@ use siglum_engine::commits::lines::{self, LineRun, Lines};
 use siglum_gitstore::Repo;
 
 use super::json::Prompt;
+use super::line::Target;
 use super::print::{describe, heading, print_prompt, resume_of, verdict};
 use super::resume_elsewhere;
 use crate::cx::Cx;
@@ -24,23 +25,6 @@ pub const SCHEMA: &str = "siglum.why-lines/1";
 
 /// A file that is larger is not looked into, in bytes.
 const FILE_MOST: u64 = 4 << 20;
-
-/// A file of this checkout, or some of its lines.
-pub(super) struct Target {
-    pub(super) repo: Repo,
-    /// Relative to the root.
-    pub(super) path: String,
-    /// All lines, where none are named.
-    pub(super) range: Option<RangeInclusive<u32>>,
-}
-
-impl Target {
-    /// The line that a text names alone.
-    pub(super) fn one(&self) -> Option<u32> {
-        let range = self.range.as_ref()?;
-        (range.start() == range.end()).then_some(*range.start())
-    }
-}
 
 /// Lines in a row of which the same is known.
 #[derive(Serialize, schemars::JsonSchema)]

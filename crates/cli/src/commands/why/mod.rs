@@ -18,7 +18,7 @@ use siglum_gitstore::BlameLine;
 use siglum_ledger::{RepositoryRecord, SqliteLedger, read, stored_facts};
 
 pub use json::Json;
-use lines::Target;
+use line::Target;
 use warnings::Warning;
 
 use crate::cx::Cx;

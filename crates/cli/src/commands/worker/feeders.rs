@@ -19,10 +19,10 @@ use siglum_engine::share::replica::{self, Destined, Sender};
 use siglum_ledger::{DESTINATION, Ledger, LedgerError, Projection, read};
 
 use crate::clock;
-use crate::commands::otel::headers;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::gateway::{self, Way};
+use crate::otel_headers;
 
 /// How often a thread looks whether there is something new.
 const LOOK: Duration = Duration::from_millis(100);
@@ -281,7 +281,7 @@ enum Feed {
 /// The secret headers of a projection as they are kept now under a name; none of one that is no OTLP destination.
 fn secrets_of(cx: &Cx, projection: &Projection, secret: &str) -> Vec<Option<String>> {
     match Destination::from_projection(projection) {
-        Some(Ok(destination)) => headers::kept_values(&cx.home, secret, &destination),
+        Some(Ok(destination)) => otel_headers::kept_values(&cx.home, secret, &destination),
         _ => Vec::new(),
     }
 }
@@ -307,7 +307,7 @@ fn traces(
     let destination = destination
         .inspect_err(|e| tracing::error!("destination {name}: {e}"))
         .ok()?;
-    let client = headers::client(&cx.home, secret, &destination);
+    let client = otel_headers::client(&cx.home, secret, &destination);
     if destination.sends == Sends::Native {
         let forwarder = Forwarder::new(name, destination, client);
         return Some(Feed::Forwarder(Box::new(forwarder)));
