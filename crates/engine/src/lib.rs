@@ -1,8 +1,8 @@
 //! The use cases of Siglum, in six folders, each upon the ones before it.
 //!
 //! The edges extract claims into an [`Intake`](siglum_domain::intake::Intake); [`identity`] says whose session they are;
-//! [`record`] writes down what was seen; [`commits`] turns what git showed into commits with their makers, and answers for
-//! them; [`driven`] leads sessions; [`share`] exchanges with others; [`views`] answers about the rest. [`worker`] does what
+//! [`commits`] turns what git showed into commits with their makers, and answers for them; [`record`] writes down what was
+//! seen; [`driven`] leads sessions; [`share`] exchanges with others; [`views`] answers about the rest. [`worker`] does what
 //! can wait. Nothing here reads a clock, an environment or a terminal: all of that comes in a [`World`]. Without the feature
 //! `network` there is neither HTTP nor telemetry, and no worker: an embedded store needs none of them.
 

@@ -1,7 +1,8 @@
 //! Rings of modules: where every module leads to every other one, none of them can be read, tested or moved alone.
 //!
-//! Modules are the files and folders at the top of a crate's `src`, and in [`FOLDED`] crates those of each folder, too; an
-//! arrow is a path that begins with `crate::` or `super::`. Tests may import what they like.
+//! Modules are the files and folders in a crate's `src`, and in each folder below it; an arrow is a path that begins with
+//! `crate::` or `super::`. It leads to the last module that the path names: what a folder passes on from one of its modules
+//! is the folder's. Tests may import what they like.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,8 +10,24 @@ use std::path::{Path, PathBuf};
 
 use crate::{Failure, workspace};
 
-/// Crates whose folders stand on floors, and what is in them as well.
-const FOLDED: &[&str] = &["engine"];
+/// The crate whose folders have a table of their own.
+const ENGINE: &str = "engine";
+
+/// What each folder of the engine may import of the others. `docs/ARCHITECTURE.md` has the same arrows.
+const FOLDERS: &[(&str, &[&str])] = &[
+    ("identity", &[]),
+    ("commits", &["identity"]),
+    ("record", &["identity", "commits"]),
+    ("driven", &["identity", "commits", "record"]),
+    ("share", &["identity", "record"]),
+    (
+        "views",
+        &["identity", "commits", "record", "driven", "share"],
+    ),
+];
+
+/// What all folders of the engine stand on. What is neither here nor among the folders stands on them.
+const GROUND: &[&str] = &["damage", "error", "world"];
 
 /// Which modules a module imports.
 type Graph = BTreeMap<String, BTreeSet<String>>;
@@ -24,24 +41,17 @@ pub(crate) fn check(root: &Path) -> Result<(Vec<String>, Vec<String>), Failure> 
     for dir in workspace::crate_dirs(root)? {
         let name = dir.file_name().unwrap_or_default().to_string_lossy();
         let arrows = arrows(&dir.join("src"))?;
-        let graph = graph(&arrows, &[]);
-        let stack = stack(&graph);
-        match stack.ringed.is_empty() {
-            true => floors.push(format!("{name}: {stack}")),
-            false => problems.push(ring(&name, &stack)),
-        }
-        if FOLDED.contains(&name.as_ref()) {
-            let names: Vec<String> = stack.floors.iter().map(|floor| floor.join(", ")).collect();
-            floors.push(format!("{name}, from the ground: {}", names.join(" | ")));
-            for folder in graph.keys() {
-                let place = format!("{name}/{folder}");
-                let stack = self::stack(&self::graph(&arrows, &[folder]));
-                match (stack.ringed.is_empty(), stack.floors.len()) {
-                    (true, 0) => {}
-                    (true, _) => floors.push(format!("{place}: {stack}")),
-                    (false, _) => problems.push(ring(&place, &stack)),
-                }
+        for (folder, stack) in stacks(&arrows) {
+            let is_told = folder.is_empty() || name == ENGINE;
+            let place = [vec![name.to_string()], folder].concat().join("/");
+            match stack.ringed.is_empty() {
+                true if is_told => floors.push(format!("{place}: {stack}")),
+                true => {}
+                false => problems.push(ring(&place, &stack)),
             }
+        }
+        if name == ENGINE {
+            problems.extend(check_folders(&graph(&arrows, &[])));
         }
     }
     Ok((floors, problems))
@@ -49,6 +59,35 @@ pub(crate) fn check(root: &Path) -> Result<(Vec<String>, Vec<String>), Failure> 
 
 fn ring(place: &str, stack: &Stack) -> String {
     format!("{place}: a ring of modules: {}", stack.ringed.join(", "))
+}
+
+/// The arrows between the folders of the engine that their table lacks.
+fn check_folders(graph: &Graph) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (folder, allowed) in FOLDERS {
+        let imported = graph.get(*folder).into_iter().flatten();
+        let lacking = imported
+            .map(String::as_str)
+            .filter(|to| !GROUND.contains(to) && !allowed.contains(to));
+        problems.extend(lacking.map(|to| {
+            format!("{ENGINE}: {folder} → {to} is not in the table of docs/ARCHITECTURE.md")
+        }));
+    }
+    problems
+}
+
+/// The modules of a crate on floors, and those of each folder in it.
+fn stacks(arrows: &[(ModulePath, Vec<ModulePath>)]) -> BTreeMap<ModulePath, Stack> {
+    let above = |module: &ModulePath| {
+        let folders = (0..module.len()).map(|depth| module[..depth].to_vec());
+        folders.collect::<Vec<_>>()
+    };
+    let folders: BTreeSet<ModulePath> = arrows.iter().flat_map(|(m, _)| above(m)).collect();
+    let stack = |folder: ModulePath| {
+        let stack = stack(&graph(arrows, &folder));
+        (folder, stack)
+    };
+    folders.into_iter().map(stack).collect()
 }
 
 /// Modules on floors, the lowest first: each stands upon lower ones alone.
@@ -131,11 +170,10 @@ fn module(path: &Path) -> ModulePath {
 }
 
 /// The arrows between the modules of a folder, each with what is beneath it.
-fn graph(arrows: &[(ModulePath, Vec<ModulePath>)], folder: &[&String]) -> Graph {
+fn graph(arrows: &[(ModulePath, Vec<ModulePath>)], folder: &[String]) -> Graph {
     let within = |path: &ModulePath| {
         let (above, rest) = path.split_at_checked(folder.len())?;
-        let is_here = above.iter().eq(folder.iter().copied());
-        rest.first().filter(|_| is_here).cloned()
+        rest.first().filter(|_| above == folder).cloned()
     };
     let mut graph = Graph::new();
     for (module, imported) in arrows {
@@ -184,8 +222,18 @@ fn imports(module: &[String], text: &str) -> Vec<ModulePath> {
         .collect::<Vec<_>>()
         .join("\n");
     let mut found = Vec::new();
+    let mut add = |at: usize, rest: &str, above: &[String]| {
+        let begun = found.len();
+        paths(rest, above, &mut found);
+        // Only a `use` ends with a module. A function may be called like one.
+        if !code[..at].trim_end().ends_with("use") {
+            for path in &mut found[begun..] {
+                path.pop();
+            }
+        }
+    };
     for (at, start) in code.match_indices("crate::") {
-        paths(&code[at + start.len()..], &[], &mut found);
+        add(at, &code[at + start.len()..], &[]);
     }
     for (at, start) in code.match_indices("super::") {
         // One of several is reached from the first.
@@ -196,7 +244,7 @@ fn imports(module: &[String], text: &str) -> Vec<ModulePath> {
                 above.pop();
                 rest = further;
             }
-            paths(rest, &above, &mut found);
+            add(at, rest, &above);
         }
     }
     found
@@ -248,13 +296,22 @@ mod tests {
     #[test]
     fn paths_into_the_crate_are_spelled_out() {
         let text = "use crate::a::B;\nuse crate::{c, d::{self, e::F, G as H}, I};\nuse super::{j, k};\n\
-                    // crate::l\nfn m() { crate::n::o::<u8>(super::super::p(1)) }\n\
+                    // crate::l\nfn m() { crate::n::o::<u8>(super::super::p::q(1)) }\n\
                     #[cfg(test)]\nmod tests {\n use crate::q;\n}";
         let found = imports(&path("x::y"), text);
         let expected = [
-            "a::B", "c", "d", "d::e::F", "d::G", "I", "n::o", "x::j", "x::k", "p",
+            "a::B", "c", "d", "d::e::F", "d::G", "I", "n", "x::j", "x::k", "p",
         ];
         assert_eq!(found, expected.map(path));
+    }
+
+    #[test]
+    fn a_function_may_be_called_like_a_module() {
+        let found = |text: &str| imports(&path("x::y"), text);
+        assert_eq!(found("fn m() { super::z(1) }"), [path("x")]);
+        assert_eq!(found("fn m() { n.map(crate::x::z) }"), [path("x")]);
+        assert_eq!(found("fn m() { crate::x::z::o(1) }"), [path("x::z")]);
+        assert_eq!(found("pub use super::z;"), [path("x::z")]);
     }
 
     #[test]
@@ -305,12 +362,50 @@ mod tests {
         check(&beside, &[&["leaf"]], &["a", "b"]);
     }
 
+    fn ringed(arrows: &[(&str, &str)]) -> Vec<String> {
+        let arrows: Vec<_> = arrows
+            .iter()
+            .map(|(from, to)| (path(from), vec![path(to)]))
+            .collect();
+        let ringed = |(folder, stack): (ModulePath, Stack)| {
+            (!stack.ringed.is_empty()).then(|| ring(&folder.join("/"), &stack))
+        };
+        stacks(&arrows).into_iter().filter_map(ringed).collect()
+    }
+
     #[test]
     fn a_folder_has_floors_of_its_own() {
-        let arrows = [("f::a", "f::b"), ("f::b", "g::a"), ("g::a", "f::a")];
-        let arrows = arrows.map(|(from, to)| (path(from), vec![path(to)]));
-        let folder = "f".to_owned();
-        let found = stack(&graph(&arrows, &[&folder]));
-        assert_eq!(found.floors, [["b"], ["a"]]);
+        let through_another = [("f::a", "f::b"), ("f::b", "g::a"), ("g::a", "g::b")];
+        assert_eq!(ringed(&through_another), [] as [String; 0]);
+        let one_deep = [("f::a", "f::b::X"), ("f::b::c", "f::a"), ("g", "f::a")];
+        assert_eq!(ringed(&one_deep), ["f: a ring of modules: a, b"]);
+        let two_deep = [("f::g::a", "f::g::b"), ("f::g::b", "f::g::a")];
+        assert_eq!(ringed(&two_deep), ["f/g: a ring of modules: a, b"]);
+        let upwards = [("f", "f::a"), ("f::a", "f::X")];
+        assert_eq!(ringed(&upwards), [] as [String; 0]);
+    }
+
+    #[test]
+    fn folders_of_the_engine_keep_to_their_table() {
+        let lacking = |from: &str, to: &str| {
+            let to = BTreeSet::from([to.to_owned()]);
+            check_folders(&Graph::from([(from.to_owned(), to)]))
+        };
+        assert_eq!(lacking("record", "commits"), [] as [String; 0]);
+        assert_eq!(lacking("commits", "world"), [] as [String; 0]);
+        assert_eq!(lacking("worker", "views"), [] as [String; 0]);
+        assert_eq!(
+            lacking("commits", "record"),
+            ["engine: commits → record is not in the table of docs/ARCHITECTURE.md"]
+        );
+        assert_eq!(lacking("identity", "worker").len(), 1);
+    }
+
+    #[test]
+    fn the_workspace_has_no_rings() {
+        let (floors, problems) = super::check(&workspace::root()).unwrap();
+        let has = |place: &str| floors.iter().any(|floor| floor.starts_with(place));
+        assert!(has("ledger: ") && has("engine/identity: "), "{floors:#?}");
+        assert!(problems.is_empty(), "{problems:#?}");
     }
 }

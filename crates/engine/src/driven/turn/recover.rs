@@ -267,7 +267,7 @@ fn alone(
 }
 
 /// Settles the open turn of a session, whose lease this transaction has.
-pub(super) fn settle(
+fn settle(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     hold: Hold,
