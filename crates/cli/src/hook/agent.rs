@@ -9,7 +9,7 @@ use siglum_agents::AgentSpec;
 use siglum_agents::{Boundary, HookCall, ReduceError, Reduced};
 use siglum_domain::intake::{AgentMatter, Matter};
 use siglum_domain::link::{Dropped, from_variables};
-use siglum_domain::observation::{Fact, Observation, Outcome, Side, Source, ToolClass};
+use siglum_domain::observation::{Fact, Observation, Outcome, Side, ToolClass};
 use siglum_domain::process::Chain;
 use siglum_domain::pull_request;
 use siglum_domain::redact::Redactor;

@@ -1,7 +1,7 @@
 //! The JSON form of the answer.
 
 use serde::Serialize;
-use siglum_engine::commits::check::{Checked, Finding};
+use siglum_engine::commits::check::{Checked, Finding, Standing};
 
 use super::show::{remedy, what};
 use super::{Against, Counts, Outcome, Reason};

@@ -9,8 +9,8 @@ use siglum_engine::views::history::{self, Turn};
 use siglum_ledger::{Ledger, LedgerError, read};
 
 use super::messages::{Message, Passage, Post, PreviewKey, newest};
-use crate::commands::session::page::{Step, steps, what};
-use crate::commands::session::show::{message_text, outcome};
+use crate::commands::session::page::{Step, message_text, steps, what};
+use crate::commands::session::show::outcome;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::store;
