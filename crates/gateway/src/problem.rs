@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use siglum_domain::link::LinkError;
+use siglum_domain::redact::Redactor;
 use siglum_engine::identity::access::AccessError;
 use utoipa::ToSchema;
 
@@ -64,7 +65,8 @@ impl Problem {
                 title,
                 status: status.as_u16(),
                 code,
-                detail,
+                // It may repeat what the caller sent.
+                detail: Redactor::shared().redact(&detail).into_string(),
                 field: None,
                 fate: None,
                 request_id: None,

@@ -2,13 +2,38 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Client, id, secret as token_of, turn_body};
-use super::server::{Gateway, base, on_a_file};
+use super::client::{Client, id, turn_body};
+use super::server::{Gateway, Store, base, on_a_file, tenant, token};
 use crate::harness::{Repo, until};
 use crate::planted::Planted;
 
-/// Names and keys of new sessions. Whatever is refused is not stored.
-fn by_sessions(launcher: &Client, planted: &mut Planted) {
+/// How many requests one token sends: fewer than it may in a second.
+const REQUESTS: usize = 40;
+
+/// A launcher with a token of its own, or whoever has one of a session.
+fn caller(store: &Store, gateway: &Gateway, session: Option<&str>) -> Client {
+    let (token, _) = token(store, tenant(store), session, None);
+    gateway.client(&token)
+}
+
+/// Sends something for each secret of a way; whatever is refused is not stored.
+fn each(
+    (store, gateway, session): (&Store, &Gateway, Option<&str>),
+    planted: &mut Planted,
+    way: &str,
+    mut send: impl FnMut(&Client, usize, &str) -> String,
+) {
+    for (number, words) in planted.words(way).chunks(REQUESTS).enumerate() {
+        let client = caller(store, gateway, session);
+        for (place, word) in words.iter().enumerate() {
+            let answer = send(&client, number * REQUESTS + place, word);
+            planted.hear_text(&answer);
+        }
+    }
+}
+
+/// Names and keys of new sessions.
+fn by_sessions(store: &Store, gateway: &Gateway, planted: &mut Planted) {
     for field in [
         "conversation_id",
         "cwd",
@@ -16,60 +41,65 @@ fn by_sessions(launcher: &Client, planted: &mut Planted) {
         "repositories",
         "links",
     ] {
-        let words = planted.words(&format!("API, {field}"));
-        for (number, word) in words.iter().enumerate() {
-            let mut body = base(&format!("with-{field}-{number}").replace('_', "-"));
-            body[field] = match field {
-                "cwd" => json!(format!("/repos/{word}")),
-                "repositories" => json!([format!("github.com/o/{word}")]),
-                "links" => json!({ "phase": word }),
-                _ => json!(word),
-            };
-            planted.hear_text(&launcher.post("/v1/sessions", &body).text);
-        }
+        let way = format!("API, {field}");
+        each(
+            (store, gateway, None),
+            planted,
+            &way,
+            |client, number, word| {
+                let mut body = base(&format!("with-{field}-{number}").replace('_', "-"));
+                body[field] = match field {
+                    "cwd" => json!(format!("/repos/{word}")),
+                    "repositories" => json!([format!("github.com/o/{word}")]),
+                    "links" => json!({ "phase": word }),
+                    _ => json!(word),
+                };
+                client.post("/v1/sessions", &body).text
+            },
+        );
     }
 }
 
 /// Turns of a driven session: texts, then the names in them.
-fn by_turns(gateway: &Gateway, planted: &mut Planted) {
-    let created = gateway.launcher().create(&base("turns"));
-    let (session, own) = (id(&created), gateway.client(&token_of(&created)));
-    let (epoch, mut head) = own.lease(&session, "n");
-    let mut commit = |planted: &mut Planted, key: &str, change: &dyn Fn(&mut Vec<Value>)| {
+fn by_turns(store: &Store, gateway: &Gateway, planted: &mut Planted) {
+    let session = id(&gateway.launcher().create(&base("turns")));
+    let (epoch, mut head) = caller(store, gateway, Some(&session)).lease(&session, "n");
+    let mut commit = |own: &Client, key: &str, (event, field): (usize, &str), value: &str| {
         let mut turn = turn_body(epoch, head, key);
         let events = turn["events"].as_array_mut().unwrap();
         let call = json!({ "type": "tool_call", "key": format!("{key}.c"), "name": "Bash", "input": "ls" });
         events.insert(2, call);
-        change(events);
+        events[event][field] = json!(value);
         let answer = own.turn(&session, key, &turn).unwrap();
         if answer.status == 200 {
             head = answer.json()["receipt"]["last"].as_u64().unwrap();
         }
-        planted.hear_text(&answer.text);
+        answer.text
     };
-    let texts = [(0, "text"), (1, "text"), (2, "input")];
-    for (event, field) in texts {
+    let own = caller(store, gateway, Some(&session));
+    for (event, field) in [(0, "text"), (1, "text"), (2, "input")] {
         let text = planted.text(&format!("API, {field} of event {event}"));
         let key = format!("text-{event}");
-        commit(planted, &key, &|events| events[event][field] = json!(text));
+        planted.hear_text(&commit(&own, &key, (event, field), &text));
     }
-    for (event, field) in [(1, "model"), (2, "name")] {
-        let words = planted.words(&format!("API, {field} of event {event}"));
-        for (number, word) in words.iter().enumerate() {
-            let key = format!("{field}-{number}");
-            commit(planted, &key, &|events| events[event][field] = json!(word));
-        }
+    let of = (store, gateway, Some(session.as_str()));
+    for at in [(1, "model"), (2, "name"), (1, "key")] {
+        let way = format!("API, {} of event {}", at.1, at.0);
+        each(of, planted, &way, |own, number, word| {
+            commit(own, &format!("{}-{number}", at.1), at, word)
+        });
     }
     let path = format!("/v1/sessions/{session}/checkpoints");
-    for word in planted.words("API, checkpoint") {
+    each(of, planted, "API, checkpoint", |own, _, word| {
         let repository = format!("github.com/o/{word}");
         let claim = json!({ "commit": { "repository": repository, "commit": "a".repeat(40) } });
-        planted.hear_text(&own.post(&path, &claim).text);
-    }
+        own.post(&path, &claim).text
+    });
 }
 
 /// What hosts keep in contexts, and what happens in pipelines.
-fn by_contexts_and_pipelines(launcher: &Client, planted: &mut Planted) {
+fn by_contexts_and_pipelines(store: &Store, gateway: &Gateway, planted: &mut Planted) {
+    let launcher = caller(store, gateway, None);
     let run = json!({ "route_key": "route", "agent": "openclaw", "run": "run-1" });
     let keys = launcher.post("/v1/contexts/resolve", &run).is(200);
     for kind in ["user", "assistant"] {
@@ -78,23 +108,22 @@ fn by_contexts_and_pipelines(launcher: &Client, planted: &mut Planted) {
             "messages": [{ "type": kind, "text": text }] });
         planted.hear_text(&launcher.post("/v1/contexts/commit", &turn).text);
     }
-    for field in ["route_key", "run"] {
-        for word in planted.words(&format!("context, {field}")) {
+    for field in ["route_key", "run", "client"] {
+        let way = format!("context, {field}");
+        each((store, gateway, None), planted, &way, |client, _, word| {
             let mut run = run.clone();
             run[field] = json!(word);
-            planted.hear_text(&launcher.post("/v1/contexts/resolve", &run).text);
-        }
+            client.post("/v1/contexts/resolve", &run).text
+        });
     }
-    let send = |planted: &mut Planted, field: &str, value: &str| {
-        let mut event = json!({ "kind": "phase_started", "phase": "plan", "key": field });
-        event[field] = json!(value);
-        let answer = launcher.post("/v1/pipelines/p/events", &json!({ "events": [event] }));
-        planted.hear_text(&answer.text);
-    };
-    for field in ["phase", "key", "text"] {
-        for word in planted.words(&format!("pipeline, {field}")) {
-            send(planted, field, &word);
-        }
+    for field in ["phase", "key"] {
+        let way = format!("pipeline, {field}");
+        each((store, gateway, None), planted, &way, |client, _, word| {
+            let mut event = json!({ "kind": "phase_started", "phase": "plan", "key": field });
+            event[field] = json!(word);
+            let body = json!({ "events": [event] });
+            client.post("/v1/pipelines/p/events", &body).text
+        });
     }
 }
 
@@ -179,10 +208,10 @@ fn every_kind_of_secret_that_a_gateway_is_sent_is_kept_nowhere() {
         let mut planted = Planted::new();
         by_mcp(&repo, &mut planted);
         let gateway = Gateway::start(store);
-        let launcher = gateway.launcher();
-        by_sessions(&launcher, &mut planted);
-        by_turns(&gateway, &mut planted);
-        by_contexts_and_pipelines(&launcher, &mut planted);
+        by_sessions(store, &gateway, &mut planted);
+        by_turns(store, &gateway, &mut planted);
+        by_contexts_and_pipelines(store, &gateway, &mut planted);
+        let launcher = caller(store, &gateway, None);
         by_telemetry(&launcher, &mut planted);
         until("telemetry is joined", || {
             store.sql("SELECT count(*) FROM telemetry_inbox") == "0"
