@@ -1,8 +1,10 @@
 //! What goes into reading a hook payload and what comes out.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use siglum_domain::observation::{Observation, Side};
+use siglum_domain::grammar::GrammarError;
+use siglum_domain::observation::{Observation, Side, redact_name};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{NativeId, Timestamp};
 
@@ -51,6 +53,33 @@ pub struct Reduced {
     pub head: Option<(String, Side)>,
     /// Where in the session's life this is.
     pub boundary: Boundary,
+}
+
+impl Reduced {
+    /// The same without secrets in the names that the agent gave.
+    ///
+    /// # Errors
+    /// The id of the session has one: without it, sessions that have nothing to do with each other would be one.
+    pub fn without_secrets(mut self, redactor: &Redactor) -> Result<Self, ReduceError> {
+        let is_clean = |id: &NativeId| matches!(redactor.redact_cow(id.as_str()), Cow::Borrowed(_));
+        if !is_clean(&self.native) {
+            return Err(ReduceError::BadSessionId(GrammarError {
+                what: "session id",
+                rule: "no secret",
+            }));
+        }
+        self.parent = self.parent.filter(is_clean);
+        self.thread = self.thread.filter(is_clean);
+        for observation in &mut self.observations {
+            observation.redact_names(redactor);
+        }
+        let events = self.edits.iter_mut().map(|edit| &mut edit.event);
+        let head = self.head.iter_mut().map(|(event, _)| event);
+        for name in events.chain(head).chain(&mut self.transcript_of) {
+            redact_name(name, redactor);
+        }
+        Ok(self)
+    }
 }
 
 /// A part of a payload that was dropped.
@@ -130,7 +159,7 @@ pub enum ReduceError {
     NoSession,
     /// It names a session in a way that no session is named.
     #[error("payload has an invalid session id")]
-    BadSessionId(#[source] siglum_domain::grammar::GrammarError),
+    BadSessionId(#[source] GrammarError),
     /// It is a line that does not keep to the record protocol.
     #[error("{0}")]
     BadLine(String),

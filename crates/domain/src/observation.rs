@@ -5,11 +5,14 @@
 //! event key (`Observation::event`) says which observations speak of the same event, and
 //! [`crate::fold`] joins them. The types here are the stored form; [`VERSION`] goes with them.
 
+use std::borrow::Cow;
+use std::iter;
+
 use serde::{Deserialize, Serialize};
 
 use crate::grammar::Oid;
 use crate::place::Place;
-use crate::redact::Redacted;
+use crate::redact::{Redacted, Redactor};
 use crate::time::Timestamp;
 use crate::trace::TraceParent;
 
@@ -425,6 +428,30 @@ impl Fact {
             Self::Other { .. } => "other",
         }
     }
+
+    /// The short texts in which the source names something.
+    fn names(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::SessionStarted { model, .. } => model.iter_mut().collect(),
+            Self::SessionEnded { reason: name }
+            | Self::Compacted { trigger: name, .. }
+            | Self::ToolEnded { tool: name, .. }
+            | Self::FileSeen { path: name, .. }
+            | Self::BranchSeen { name }
+            | Self::Other { name } => vec![name],
+            Self::Stopped { background, .. } => background.iter_mut().collect(),
+            Self::ToolStarted { tool, path, .. } => iter::once(tool).chain(path).collect(),
+            Self::SubagentStarted { agent_type, call } => {
+                iter::once(agent_type).chain(call).collect()
+            }
+            Self::Message { model, request, .. } => model.iter_mut().chain(request).collect(),
+            Self::Prompt { .. }
+            | Self::HeadSeen { .. }
+            | Self::SubagentStopped { .. }
+            | Self::Recovered { .. }
+            | Self::Traced { .. } => Vec::new(),
+        }
+    }
 }
 
 /// One thing seen by one source.
@@ -442,6 +469,28 @@ pub struct Observation {
     pub turn: Option<String>,
     pub subagent: Option<String>,
     pub fact: Fact,
+}
+
+impl Observation {
+    /// Redacts what the source names: ids, models, tools, paths. Its bodies are redacted already.
+    ///
+    /// A secret in an id has the same marker wherever the id stands, so that the sightings of an event stay together.
+    pub fn redact_names(&mut self, redactor: &Redactor) {
+        redact_name(&mut self.key, redactor);
+        redact_name(&mut self.event, redactor);
+        let ids = self.turn.iter_mut().chain(&mut self.subagent);
+        for name in ids.chain(self.fact.names()) {
+            redact_name(name, redactor);
+        }
+    }
+}
+
+/// Redacts a name in place.
+pub fn redact_name(name: &mut String, redactor: &Redactor) {
+    let Cow::Owned(redacted) = redactor.redact_cow(name) else {
+        return;
+    };
+    *name = redacted;
 }
 
 /// The names of events, so that all sources use the same ones.

@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use siglum_domain::link::LinkError;
+use siglum_domain::redact::Redactor;
 use siglum_engine::identity::access::AccessError;
 use utoipa::ToSchema;
 
@@ -52,7 +53,12 @@ pub(crate) struct ProblemBody {
 }
 
 impl Problem {
-    fn new(status: StatusCode, code: &'static str, title: &'static str, detail: String) -> Self {
+    fn new(
+        status: StatusCode,
+        code: &'static str,
+        title: &'static str,
+        detail: impl Into<String>,
+    ) -> Self {
         debug_assert!(
             is_answered(code, status.as_u16()),
             "{status} {code}: not in the list of codes"
@@ -64,7 +70,8 @@ impl Problem {
                 title,
                 status: status.as_u16(),
                 code,
-                detail,
+                // It may repeat what the caller sent.
+                detail: Redactor::shared().redact(&detail.into()).into_string(),
                 field: None,
                 fate: None,
                 request_id: None,
@@ -162,13 +169,13 @@ impl Problem {
     /// Nobody knows who asks.
     pub(crate) fn unauthorized(code: &'static str, detail: impl Into<String>) -> Self {
         let title = "the request has no valid token";
-        Self::new(StatusCode::UNAUTHORIZED, code, title, detail.into())
+        Self::new(StatusCode::UNAUTHORIZED, code, title, detail)
     }
 
     /// Whoever asks may not.
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
         let title = "the token does not allow this";
-        Self::new(StatusCode::FORBIDDEN, "forbidden", title, detail.into())
+        Self::new(StatusCode::FORBIDDEN, "forbidden", title, detail)
     }
 
     /// Whoever asks may not say this document.
@@ -185,7 +192,7 @@ impl Problem {
 
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         let title = "the resource does not exist";
-        Self::new(StatusCode::NOT_FOUND, "not-found", title, detail.into())
+        Self::new(StatusCode::NOT_FOUND, "not-found", title, detail)
     }
 
     pub(crate) fn method() -> Self {
@@ -199,13 +206,13 @@ impl Problem {
 
     pub(crate) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
         let title = "the request conflicts with the current state";
-        Self::new(StatusCode::CONFLICT, code, title, detail.into())
+        Self::new(StatusCode::CONFLICT, code, title, detail)
     }
 
     /// An agent does not do what it should.
     pub(crate) fn agent(code: &'static str, detail: impl Into<String>) -> Self {
         let title = "the agent does not work as expected";
-        Self::new(StatusCode::BAD_GATEWAY, code, title, detail.into())
+        Self::new(StatusCode::BAD_GATEWAY, code, title, detail)
     }
 
     /// Something that goes on is in the way.

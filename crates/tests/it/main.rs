@@ -55,6 +55,7 @@ mod otel;
 mod people;
 mod pipelines;
 mod places;
+mod planted;
 mod printed;
 mod privacy;
 mod projections;

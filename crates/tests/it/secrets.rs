@@ -1,132 +1,14 @@
 //! Secrets of every kind that four scanners name, put in wherever text comes in: none of them is in any file, row or
 //! answer, but in the versions of files that were edited, which are kept to the byte.
 
-#[path = "../../domain/src/redact/corpus/draw.rs"]
-mod draw;
+mod agents;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
-use aho_corasick::AhoCorasick;
 use serde_json::{Value, json};
 
-use self::draw::Draw;
-use crate::forgetting::{rows, unpacked};
 use crate::harness::{Agent, Ran, Repo, World, until};
-
-/// Signs at the end of a secret that may not survive either.
-const END: usize = 12;
-
-/// Secrets, each planted once, and the text in which it is.
-struct Planted {
-    draw: Draw,
-    /// What must not be found, with the way in and the kind.
-    secrets: Vec<(String, String)>,
-    ways: usize,
-}
-
-impl Planted {
-    fn new() -> Self {
-        Self {
-            draw: Draw::new(),
-            secrets: Vec::new(),
-            ways: 0,
-        }
-    }
-
-    /// A line with a new secret of each kind, for a way in.
-    fn lines(&mut self, way: &str) -> Vec<String> {
-        self.ways += 1;
-        let kinds = kinds();
-        let line = |(form, (name, is_own)): (&String, &(String, bool))| {
-            let secret = self.draw.fill(form);
-            let line = match is_own {
-                true => format!("It is {secret} for now."),
-                false => format!("{}_API_KEY={secret}", name.replace('-', "_").to_uppercase()),
-            };
-            let what = format!("{name} by {way}");
-            if form.ends_with('}') && secret.len() > END && secret.is_ascii() {
-                let end = secret[secret.len() - END..].to_owned();
-                self.secrets.push((end, what.clone()));
-            }
-            self.secrets.push((secret, what));
-            line
-        };
-        kinds.iter().map(line).collect()
-    }
-
-    /// The same as one text.
-    fn text(&mut self, way: &str) -> String {
-        self.lines(way).join("\n") + "\n"
-    }
-
-    /// The same in texts of a few lines.
-    fn parts(&mut self, way: &str, lines: usize, between: &str) -> Vec<String> {
-        let all = self.lines(way);
-        all.chunks(lines).map(|some| some.join(between)).collect()
-    }
-
-    /// Nothing of it is in there.
-    #[track_caller]
-    fn are_gone(&self, what: &str, bytes: &[u8]) {
-        let found = AhoCorasick::new(self.secrets.iter().map(|(secret, _)| secret)).unwrap();
-        let mut left: BTreeMap<&str, usize> = BTreeMap::new();
-        for hit in found.find_iter(bytes) {
-            *left.entry(&self.secrets[hit.pattern()].1).or_default() += 1;
-        }
-        assert!(
-            left.is_empty(),
-            "{what} has {} secrets: {left:#?}",
-            left.len()
-        );
-    }
-}
-
-/// The kinds by their form, with a name that a scanner has for each, and whether it is known by its own form.
-fn kinds() -> BTreeMap<String, (String, bool)> {
-    let lines = include_str!("../../domain/src/redact/corpus/scanners.txt").lines();
-    let rows = lines.filter(|line| !line.starts_with('#') && !line.is_empty());
-    rows.map(|line| {
-        let columns: Vec<&str> = line.split('\t').collect();
-        let [_, name, known, form] = columns[..] else {
-            panic!("not four columns: {line}");
-        };
-        (form.to_owned(), (name.to_owned(), known == "own"))
-    })
-    .collect()
-}
-
-/// All files below a directory, as they are and unpacked.
-fn files(dir: &Path, but: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_symlink() || entry.file_name() == but {
-            continue;
-        }
-        match path.is_dir() {
-            true => bytes.extend(files(&path, but)),
-            false => {
-                let content = fs::read(&path).unwrap_or_default();
-                bytes.extend(unpacked(&content));
-                bytes.extend(content);
-            }
-        }
-        bytes.push(b'\n');
-    }
-    bytes
-}
-
-/// Looks at all that is kept here but for versions of files.
-#[track_caller]
-fn nothing_is_kept(repo: &Repo<'_>, planted: &Planted, when: &str) {
-    let home = files(&repo.world.siglum_home(), "objects");
-    planted.are_gone(&format!("the home {when}"), &home);
-    planted.are_gone(&format!("a row {when}"), &rows(&repo.world.store()));
-    let ours = files(&repo.dir.join(".git/siglum"), "objects");
-    planted.are_gone(&format!("the repository {when}"), &ours);
-}
+use crate::planted::{Planted, files};
 
 fn ran(code: i32, stdout: &str, stderr: &str) -> Ran {
     Ran {
@@ -179,6 +61,7 @@ fn transcript(agent: &Agent, planted: &mut Planted, way: &str, now: &str) -> Str
 fn plant(repo: &Repo<'_>, planted: &mut Planted) -> Agent {
     let mut agent = Agent::start(repo, "one");
     agent.prompt(&planted.text("prompt"));
+    agent.prompt(&planted.lookalikes());
     let call = agent.shell_call(&planted.text("command"));
     agent.hook("PreToolUse", call.clone());
     let (out, err) = (planted.text("output"), planted.text("errors"));
@@ -219,14 +102,20 @@ fn plant(repo: &Repo<'_>, planted: &mut Planted) -> Agent {
     });
     agent.prompt(&planted.text("spooled prompt"));
     let is_name = |line: &&String| line.len() < 200 && !line.contains(['/', '\n']);
-    let names = planted.parts("path", 1, "");
-    for name in names.iter().filter(is_name).step_by(20) {
-        agent.write(name, "one\n");
+    let mut names = planted.words("path");
+    names.retain(|name| is_name(&name));
+    // Each hook waits for the ledger for a moment.
+    let rest = names.split_off(20);
+    for name in names {
+        agent.write(&name, "one\n");
     }
     assert!(repo.world.spooled() > 0, "it waits");
-    let waiting = files(&repo.world.siglum_home().join("spool"), "");
-    planted.are_gone("what waits", &waiting);
+    let waiting = files(&repo.world.siglum_home().join("spool"));
+    planted.look(&[("what waits", waiting)]);
     drop(store);
+    for name in rest {
+        agent.write(&name, "one\n");
+    }
     agent.stop();
     agent
 }
@@ -255,21 +144,33 @@ fn by_commands(repo: &Repo<'_>, planted: &mut Planted) {
         ])
         .ok();
     }
-    let prompt = planted.parts("heartbeat", 40, "\n").remove(0);
-    fs::write(repo.dir.join("prompt"), prompt).unwrap();
-    let beat = [
-        "heartbeat",
-        "add",
-        "beat",
-        "--agent",
-        "claude-code",
-        "--every",
-        "1d",
-        "--prompt-file",
-    ];
     let dir = repo.dir.to_str().unwrap();
-    repo.siglum(&[&beat[..], &["prompt", "--cwd", dir]].concat())
+    for (number, part) in planted.parts("heartbeat", 40, "\n").iter().enumerate() {
+        fs::write(&file, part).unwrap();
+        let name = format!("beat-{number}");
+        repo.siglum(&[
+            "heartbeat",
+            "add",
+            &name,
+            "--agent",
+            "claude-code",
+            "--every",
+            "1d",
+            "--prompt-file",
+            path,
+            "--cwd",
+            dir,
+        ])
         .ok();
+    }
+    // What is refused is told without the secret, too.
+    for word in planted.words("link") {
+        let link = format!("label=key={word}");
+        planted.hear(&repo.siglum(&["link", "add", "one", &link]));
+    }
+    for word in planted.words("name of a session") {
+        planted.hear(&repo.siglum(&["session", "rename", "one", &word]));
+    }
 }
 
 /// What all commands say, in words and in JSON.
@@ -311,33 +212,33 @@ fn all_output(repo: &Repo<'_>) -> String {
 }
 
 #[test]
-fn what_hooks_transcripts_and_commits_bring_in_is_kept_without_secrets() {
+fn every_kind_of_secret_by_hooks_transcripts_commits_and_commands_is_kept_nowhere() {
     let world = World::new();
     let repo = world.repo();
     let mut planted = Planted::new();
     let agent = plant(&repo, &mut planted);
-    let kinds = kinds().len();
-    assert!(kinds > 421, "{kinds} kinds");
     let path = world.home().join(".claude/projects/old/imported.jsonl");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let lines = transcript(&agent, &mut planted, "import", "2026-01-01T00:00:00.000Z");
     fs::write(&path, lines.replace("\"one\"", "\"imported\"")).unwrap();
     repo.siglum(&["import"]).ok();
-    until("all is read", || {
-        repo.siglum(&["worker", "--once"]);
-        let open = "SELECT count(*) FROM sessions WHERE mode = 'observed' AND head > folded";
-        world.spooled() == 0 && world.count(open) == 0
-    });
-    nothing_is_kept(&repo, &planted, "after all was read");
-    let output = all_output(&repo);
-    planted.are_gone("what commands say", output.as_bytes());
+    all_is_read(&repo);
+    let said = all_output(&repo);
+    planted.look_at_all(&repo, &said);
     let found = repo.siglum(&["doctor", "--secrets", "--json"]);
     let found: Value = serde_json::from_str(&found.stdout).unwrap();
     for found in found["data"]["secrets"].as_array().unwrap() {
         assert!(found["place"].to_string().contains("version"), "{found}");
     }
-    println!(
-        "{kinds} kinds, each planted by {} ways: none is kept",
-        planted.ways
-    );
+    println!("{}", planted.report());
+    planted.check(&[]);
+}
+
+/// Waits until the worker has read everything.
+fn all_is_read(repo: &Repo<'_>) {
+    until("all is read", || {
+        repo.siglum(&["worker", "--once"]);
+        let open = "SELECT count(*) FROM sessions WHERE mode = 'observed' AND head > folded";
+        repo.world.spooled() == 0 && repo.world.count(open) == 0
+    });
 }

@@ -131,6 +131,10 @@ fn not_stored(number: u64, error: StoreError) -> CommandError {
             dir.display()
         ))
         .hint("Run `siglum init` in that repository, or `siglum init --global`."),
+        StoreError::SecretId => {
+            CommandError::failed(format!("line {number}: an id in it has a secret"))
+                .hint("The lines before it are stored. Use ids that are no secrets.")
+        }
         StoreError::Lost(spool) => CommandError::failed(format!(
             "line {number}: neither the ledger nor {} can be written to: {}",
             spool.dir.display(),

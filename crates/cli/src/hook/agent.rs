@@ -83,7 +83,7 @@ fn reduce(
     repo: Option<&Repo>,
     (own, digest_key): (&str, &[u8; 32]),
 ) -> Result<Reduced, ReduceError> {
-    (spec.reduce)(&HookCall {
+    let reduced = (spec.reduce)(&HookCall {
         payload,
         redactor: Redactor::shared(),
         digest_key,
@@ -91,7 +91,8 @@ fn reduce(
         delivery: own,
         agent_dir: &env::agent_dir(spec),
         worktree: repo.map(Repo::worktree),
-    })
+    })?;
+    reduced.without_secrets(Redactor::shared())
 }
 
 /// All of standard input, or its size if it is too large.

@@ -1,5 +1,6 @@
 //! Lines of the record protocol, on the way that payloads of hooks take, for a sender that hears what became of each.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use siglum_agents::{Boundary, HookCall, RecordLine};
@@ -36,6 +37,8 @@ pub struct Recorder {
 pub enum StoreError {
     /// Nothing is recorded where the agent works.
     NotRecorded(PathBuf),
+    /// The id of the session or of the line has a secret in it.
+    SecretId,
     /// Neither the ledger nor a spool could be written to.
     Lost(SpoolError),
 }
@@ -66,20 +69,27 @@ impl Recorder {
         if let Some(repo) = &repo {
             landings::send(delivery, repo);
         }
+        let redactor = Redactor::shared();
+        let key = format!("record:{}:{}:{}", self.agent, line.session(), line.id());
+        if let Cow::Owned(_) = redactor.redact_cow(&key) {
+            return Err(StoreError::SecretId);
+        }
         let digest_key = delivery
             .ledger()
             .map_or_else(|_| clock::secret(), |ledger| ledger.key());
         let reduced = line.reduce(&HookCall {
             payload: &[],
-            redactor: Redactor::shared(),
+            redactor,
             digest_key: &digest_key,
             now: delivery.now,
             delivery: line.id(),
             agent_dir: Path::new(""),
             worktree: repo.as_ref().map(siglum_gitstore::Repo::worktree),
         });
+        let reduced = reduced
+            .without_secrets(redactor)
+            .map_err(|_| StoreError::SecretId)?;
         let turn_is_over = matches!(reduced.boundary, Boundary::TurnEnd | Boundary::SessionEnd);
-        let key = format!("record:{}:{}:{}", self.agent, line.session(), line.id());
         let process = match line.is_live() {
             true => self.process,
             false => AgentProcess::Nobody,

@@ -27,7 +27,7 @@ use crate::query::Query;
 use crate::run_answer::{Form, answer};
 use crate::runner;
 use crate::runs::{Ask, Owned, Resume, RunLimits, Target, Under};
-use crate::wire::{self, IgnoredName, RunResult, SendMessages};
+use crate::wire::{self, IgnoredName, RunResult, SendMessages, without_secret};
 
 /// The header with the key of a request that may be made twice.
 const KEY: &str = "idempotency-key";
@@ -313,5 +313,6 @@ fn key(headers: &HeaderMap, new: &SendMessages) -> Result<TurnKey, Problem> {
         (None, Some(key)) => (KEY, key),
         (None, None) => ("turn_key", TurnId::mint(&clock::Ids).to_string()),
     };
+    without_secret(field, &text)?;
     TurnKey::new(text).map_err(|_| Problem::invalid(field, KEY_RULE))
 }

@@ -4,12 +4,21 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use siglum_domain::link::{self, FIELDS};
+use siglum_domain::link::{self, FIELDS, SECRET_RULE};
+use siglum_domain::redact::Redactor;
 use siglum_ledger::{Statement, StatementRecord};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
 use crate::problem::Problem;
+
+/// Refuses a name with a secret in it: names are kept, looked for and answered as they are.
+pub(crate) fn without_secret(field: &str, name: &str) -> Result<(), Problem> {
+    match Redactor::shared().redact(name).as_str() == name {
+        true => Ok(()),
+        false => Err(Problem::invalid(field, SECRET_RULE)),
+    }
+}
 
 /// A body that has the fields of links, beside fields of its own.
 macro_rules! with_links {

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::grammar::present;
-use siglum_domain::link::{self, SECRET_RULE};
+use siglum_domain::link;
 use siglum_domain::observation::Tokens;
-use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, Timestamp, TokenId};
 use siglum_engine::driven::turn::Held;
 use siglum_ledger::{
@@ -12,7 +11,7 @@ use siglum_ledger::{
 };
 use utoipa::ToSchema;
 
-use super::links::{of_both, with_links};
+use super::links::{of_both, with_links, without_secret};
 use super::{HeldTurn, Link, LinkInput};
 use crate::problem::Problem;
 use crate::runs::NameSource;
@@ -159,14 +158,6 @@ pub(crate) fn conversation(
         without_secret(field, name.as_str())?;
     }
     Ok(named)
-}
-
-/// Refuses a name with a secret in it: names are kept, looked for and answered as they are.
-pub(crate) fn without_secret(field: &str, name: &str) -> Result<(), Problem> {
-    match Redactor::shared().redact(name).as_str() == name {
-        true => Ok(()),
-        false => Err(Problem::invalid(field, SECRET_RULE)),
-    }
 }
 
 /// A token, shown only once.

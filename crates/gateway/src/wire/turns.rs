@@ -8,6 +8,7 @@ use siglum_domain::{Timestamp, TurnId, TurnKey};
 use siglum_engine::driven::turn::{Event, Leased, Page, Recovered};
 use utoipa::ToSchema;
 
+use super::links::without_secret;
 use super::numbers::count;
 use crate::problem::Problem;
 
@@ -178,7 +179,7 @@ fn named(field: &str, text: &str) -> Result<(), Problem> {
     let short = (1..=KEY_MOST).contains(&text.len());
     let plain = text.bytes().all(|b| b.is_ascii_graphic());
     match short && plain {
-        true => Ok(()),
+        true => without_secret(field, text),
         false => Err(Problem::invalid(
             field,
             "1 to 128 printable ASCII characters without blanks",
@@ -528,5 +529,6 @@ impl LogEntryList {
 /// Takes the key of a turn, out of a path.
 pub(crate) fn turn_key(text: &str) -> Result<String, Problem> {
     let key = TurnKey::new(text).map_err(|e| Problem::invalid("turn_key", e.rule))?;
+    without_secret("turn_key", text)?;
     Ok(key.to_string())
 }

@@ -1,242 +1,233 @@
-//! A secret by each way that text comes in: none is in a row, a file or an answer.
+//! Secrets of every kind by each way that text comes in at a gateway: none is in a row, a file or an answer.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use serde_json::json;
 
-use serde_json::{Value, json};
-
-use super::client::{id, secret as token_of, turn_body};
-use super::server::{Gateway, Store, base, on_a_file};
-use crate::forgetting::{rows, unpacked};
+use super::client::{Client, id, turn_body};
+use super::server::{Gateway, Store, base, on_a_file, tenant, token};
 use crate::harness::{Repo, until};
+use crate::planted::Planted;
 
-/// Secrets, each with the way by which it came in.
-#[derive(Default)]
-struct Planted(Vec<(String, String)>);
+/// How many requests one token sends: fewer than it may in a second.
+const REQUESTS: usize = 40;
 
-impl Planted {
-    /// A new one, of one of three kinds.
-    fn by(&mut self, way: &str) -> String {
-        let n = self.0.len() as u64;
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(n + 7);
-        let signs = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789";
-        let mut drawn = |count: usize| -> String {
-            let mut sign = || {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                char::from(signs[(state >> 33) as usize % signs.len()])
-            };
-            (0..count).map(|_| sign()).collect()
-        };
-        let secret = match n % 3 {
-            0 => format!("ghp_{}", drawn(36)),
-            1 => format!("glpat-{}", drawn(20)),
-            _ => format!("sk-ant-api03-{}AA", drawn(93)),
-        };
-        self.0.push((secret.clone(), way.to_owned()));
-        secret
-    }
-
-    /// The ways whose secret is in there.
-    fn left_in(&self, bytes: &[u8]) -> Vec<&str> {
-        let holds = |secret: &str| memchr::memmem::find(bytes, secret.as_bytes()).is_some();
-        let left = self.0.iter().filter(|(secret, _)| holds(secret));
-        left.map(|(_, way)| way.as_str()).collect()
-    }
+/// A launcher with a token of its own, or whoever has one of a session.
+fn caller(store: &Store, gateway: &Gateway, session: Option<&str>) -> Client {
+    let (token, _) = token(store, tenant(store), session, None);
+    gateway.client(&token)
 }
 
-fn files(dir: &Path, all: &mut Vec<(PathBuf, Vec<u8>)>) {
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() && entry.file_name() != "objects" {
-            files(&path, all);
-        } else if path.is_file() {
-            let content = fs::read(&path).unwrap_or_default();
-            let mut bytes = unpacked(&content);
-            bytes.extend(content);
-            all.push((path, bytes));
+/// Sends something for each secret of a way; whatever is refused is not stored.
+fn each(
+    (store, gateway, session): (&Store, &Gateway, Option<&str>),
+    planted: &mut Planted,
+    way: &str,
+    mut send: impl FnMut(&Client, usize, &str) -> String,
+) {
+    for (number, words) in planted.words(way).chunks(REQUESTS).enumerate() {
+        let client = caller(store, gateway, session);
+        for (place, word) in words.iter().enumerate() {
+            let answer = send(&client, number * REQUESTS + place, word);
+            planted.hear_text(&answer);
         }
     }
 }
 
-/// What callers of the API send. Whatever is refused is not stored.
-fn by_api(gateway: &Gateway, planted: &mut Planted) -> String {
-    let launcher = gateway.launcher();
-    let mut answers = String::new();
-    for field in ["conversation_id", "cwd", "native_id"] {
-        let mut body = base(&format!("with {field}").replace(' ', "-"));
-        let secret = planted.by(&format!("API, {field}"));
-        body[field] = json!(match field {
-            "cwd" => format!("/repos/{secret}"),
-            _ => secret,
-        });
-        answers += &launcher.post("/v1/sessions", &body).text;
+/// Names and keys of new sessions.
+fn by_sessions(store: &Store, gateway: &Gateway, planted: &mut Planted) {
+    for field in [
+        "conversation_id",
+        "cwd",
+        "native_id",
+        "repositories",
+        "links",
+    ] {
+        let way = format!("API, {field}");
+        each(
+            (store, gateway, None),
+            planted,
+            &way,
+            |client, number, word| {
+                let mut body = base(&format!("with-{field}-{number}").replace('_', "-"));
+                body[field] = match field {
+                    "cwd" => json!(format!("/repos/{word}")),
+                    "repositories" => json!([format!("github.com/o/{word}")]),
+                    "links" => json!({ "phase": word }),
+                    _ => json!(word),
+                };
+                client.post("/v1/sessions", &body).text
+            },
+        );
     }
-    let mut body = base("repositories");
-    body["repositories"] = json!([format!("github.com/o/{}", planted.by("API, repository"))]);
-    answers += &launcher.post("/v1/sessions", &body).text;
-    let mut body = base("links");
-    body["links"] = json!({ "phase": planted.by("API, link") });
-    answers += &launcher.post("/v1/sessions", &body).text;
-    let created = launcher.create(&base("turns"));
-    let (session, own) = (id(&created), gateway.client(&token_of(&created)));
-    let (epoch, mut head) = own.lease(&session, "n");
-    for (n, field) in ["text", "model", "name", "input", "output"]
-        .iter()
-        .enumerate()
-    {
-        let secret = planted.by(&format!("API, turn, {field}"));
-        let key = format!("t{n}");
-        let mut turn = turn_body(epoch, head, &key);
+}
+
+/// Turns of a driven session: texts, then the names in them.
+fn by_turns(store: &Store, gateway: &Gateway, planted: &mut Planted) {
+    let session = id(&gateway.launcher().create(&base("turns")));
+    let (epoch, mut head) = caller(store, gateway, Some(&session)).lease(&session, "n");
+    let mut commit = |own: &Client, key: &str, (event, field): (usize, &str), value: &str| {
+        let mut turn = turn_body(epoch, head, key);
         let events = turn["events"].as_array_mut().unwrap();
-        match *field {
-            "text" => events[0]["text"] = json!(format!("use {secret}")),
-            "model" => events[1]["model"] = json!(secret),
-            "name" | "input" => {
-                let mut call = json!({ "type": "tool_call", "key": format!("{key}.c"),
-                    "name": "Bash", "input": "ls" });
-                call[*field] = json!(secret);
-                events.insert(2, call);
-            }
-            _ => events[1]["text"] = json!(secret),
-        }
-        let answer = own.turn(&session, &key, &turn).unwrap();
+        let call = json!({ "type": "tool_call", "key": format!("{key}.c"), "name": "Bash", "input": "ls" });
+        events.insert(2, call);
+        events[event][field] = json!(value);
+        let answer = own.turn(&session, key, &turn).unwrap();
         if answer.status == 200 {
             head = answer.json()["receipt"]["last"].as_u64().unwrap();
         }
-        answers += &answer.text;
+        answer.text
+    };
+    let own = caller(store, gateway, Some(&session));
+    for (event, field) in [(0, "text"), (1, "text"), (2, "input")] {
+        let text = planted.text(&format!("API, {field} of event {event}"));
+        let key = format!("text-{event}");
+        planted.hear_text(&commit(&own, &key, (event, field), &text));
     }
-    let repository = format!("github.com/o/{}", planted.by("API, checkpoint"));
-    let claim = json!({ "commit": { "repository": repository, "commit": "a".repeat(40) } });
-    let path = format!("/v1/sessions/{session}/checkpoints");
-    answers += &own.post(&path, &claim).text;
-    for field in ["phase", "key", "text"] {
-        let mut event = json!({ "kind": "phase_started", "phase": "plan", "key": field });
-        event[field] = json!(planted.by(&format!("API, pipeline, {field}")));
-        let body = json!({ "events": [event] });
-        answers += &launcher.post("/v1/pipelines/p/events", &body).text;
-    }
-    answers
-}
-
-/// What agents send as telemetry.
-fn by_telemetry(gateway: &Gateway, planted: &mut Planted) {
-    let launcher = gateway.launcher();
-    let text = |value: String| json!({ "stringValue": value });
-    let attribute = |key: &str, value: String| json!({ "key": key, "value": text(value) });
-    let resource = json!({ "attributes": [
-        attribute("service.name", planted.by("OTLP, service")),
-        attribute("session.id", planted.by("OTLP, session")),
-    ] });
-    let record = json!({
-        "timeUnixNano": "1790000000000000000",
-        "severityText": planted.by("OTLP, severity"),
-        "body": text(planted.by("OTLP, body")),
-        "attributes": [attribute("user.prompt", planted.by("OTLP, attribute"))],
-    });
-    let scope = json!({ "name": planted.by("OTLP, scope") });
-    let logs = json!({ "resourceLogs": [{ "resource": resource, "scopeLogs": [
-        { "scope": scope, "logRecords": [record] }] }] });
-    launcher.post("/v1/logs", &logs).is(200);
-}
-
-/// What hooks of each agent say.
-fn by_hooks(repo: &Repo<'_>, planted: &mut Planted) {
-    let events = [
-        ("claude-code", "UserPromptSubmit", "prompt"),
-        ("claude-code", "SessionStart", "model"),
-        ("claude-code", "PreToolUse", "tool_name"),
-        ("codex", "UserPromptSubmit", "prompt"),
-        ("codex", "SessionStart", "model"),
-        ("codex", "PreToolUse", "tool_name"),
-        ("gemini", "BeforeAgent", "prompt"),
-        ("gemini", "BeforeTool", "tool_name"),
-        ("qwen", "UserPromptSubmit", "prompt"),
-        ("qwen", "PreToolUse", "tool_name"),
-        ("copilot", "UserPromptSubmit", "prompt"),
-        ("copilot", "PreToolUse", "tool_name"),
-    ];
-    for (agent, event, field) in events {
-        let secret = planted.by(&format!("hook of {agent}, {event}, {field}"));
-        let mut payload = json!({
-            "session_id": format!("session-of-{agent}"), "hook_event_name": event,
-            "cwd": repo.dir, "transcript_path": repo.dir.join("none.jsonl"),
-            "timestamp": "2026-11-21T03:55:30.899Z", "source": "startup", "turn_id": "turn-1",
-            "prompt": "do it", "tool_name": "Bash", "tool_use_id": "call-1",
-            "tool_input": { "command": "ls" },
+    let of = (store, gateway, Some(session.as_str()));
+    for at in [(1, "model"), (2, "name"), (1, "key")] {
+        let way = format!("API, {} of event {}", at.1, at.0);
+        each(of, planted, &way, |own, number, word| {
+            commit(own, &format!("{}-{number}", at.1), at, word)
         });
-        payload[field] = json!(secret);
-        hook(repo, agent, &payload);
+    }
+    let path = format!("/v1/sessions/{session}/checkpoints");
+    each(of, planted, "API, checkpoint", |own, _, word| {
+        let repository = format!("github.com/o/{word}");
+        let claim = json!({ "commit": { "repository": repository, "commit": "a".repeat(40) } });
+        own.post(&path, &claim).text
+    });
+}
+
+/// What hosts keep in contexts, and what happens in pipelines.
+fn by_contexts_and_pipelines(store: &Store, gateway: &Gateway, planted: &mut Planted) {
+    let launcher = caller(store, gateway, None);
+    let run = json!({ "route_key": "route", "agent": "openclaw", "run": "run-1" });
+    let keys = launcher.post("/v1/contexts/resolve", &run).is(200);
+    for kind in ["user", "assistant"] {
+        let text = planted.text(&format!("context, {kind}"));
+        let turn = json!({ "route_key": keys["route_key"], "context_key": keys["context_key"], "turn_key": kind,
+            "messages": [{ "type": kind, "text": text }] });
+        planted.hear_text(&launcher.post("/v1/contexts/commit", &turn).text);
+    }
+    for field in ["route_key", "run", "client"] {
+        let way = format!("context, {field}");
+        each((store, gateway, None), planted, &way, |client, _, word| {
+            let mut run = run.clone();
+            run[field] = json!(word);
+            client.post("/v1/contexts/resolve", &run).text
+        });
+    }
+    for field in ["phase", "key"] {
+        let way = format!("pipeline, {field}");
+        each((store, gateway, None), planted, &way, |client, _, word| {
+            let mut event = json!({ "kind": "phase_started", "phase": "plan", "key": field });
+            event[field] = json!(word);
+            let body = json!({ "events": [event] });
+            client.post("/v1/pipelines/p/events", &body).text
+        });
     }
 }
 
-fn hook(repo: &Repo<'_>, agent: &str, payload: &Value) {
-    let file = repo.world.root.join("payload");
-    fs::write(&file, payload.to_string()).unwrap();
-    let program = crate::harness::World::program();
-    let script = format!(
-        "'{}' hook {agent} < '{}'",
-        program.display(),
-        file.display()
-    );
-    repo.sh(&script).ok();
-    fs::remove_file(&file).unwrap();
+/// Traces, logs and metrics, with something in each text and each name of them.
+fn by_telemetry(launcher: &Client, planted: &mut Planted) {
+    const KEPT: &[&str] = &[
+        "traceId",
+        "spanId",
+        "timeUnixNano",
+        "startTimeUnixNano",
+        "endTimeUnixNano",
+        "asInt",
+    ];
+    let text = |text: &str| json!({ "stringValue": text });
+    let attribute = json!([{ "key": "user.prompt", "value": text("Do it now.") }]);
+    let (begin, end) = ("1795351748506000000", "1795351748507000000");
+    let items = [
+        (
+            "traces",
+            "Spans",
+            "spans",
+            json!({ "traceId": "5b8efff798038103d269b633813fc60c",
+            "spanId": "eee19b7ec3c1b174", "name": "a span.", "startTimeUnixNano": begin, "endTimeUnixNano": end,
+            "attributes": attribute, "status": { "message": "It failed." },
+            "events": [{ "name": "an event", "timeUnixNano": begin, "attributes": attribute }] }),
+        ),
+        (
+            "logs",
+            "Logs",
+            "logRecords",
+            json!({ "timeUnixNano": begin, "severityText": "INFO", "eventName": "said",
+            "body": text("It is so."), "attributes": attribute }),
+        ),
+        (
+            "metrics",
+            "Metrics",
+            "metrics",
+            json!({ "name": "tokens", "description": "All of them.", "unit": "one",
+            "gauge": { "dataPoints": [{ "asInt": "1", "timeUnixNano": begin, "attributes": attribute }] } }),
+        ),
+    ];
+    for (signal, kind, list, item) in items {
+        let way = format!("OTLP, {signal}");
+        let resource = json!({ "attributes": [
+            { "key": "service.name", "value": text("service") },
+            { "key": "session.id", "value": text("session") },
+        ] });
+        let mut of_scope = json!({ "scope": { "name": "scope", "version": "1" } });
+        of_scope[list] = json!([item]);
+        let mut of_resource = json!({ "resource": resource });
+        of_resource[format!("scope{kind}")] = json!([of_scope]);
+        let mut request = json!({});
+        request[format!("resource{kind}")] = json!([of_resource]);
+        while !planted.is_round(&way) {
+            let request = planted.fill(&way, KEPT, &request);
+            launcher.post(&format!("/v1/{signal}"), &request).is(200);
+        }
+    }
 }
 
 /// What tools of `siglum mcp` are asked.
-fn by_mcp(repo: &Repo<'_>, planted: &mut Planted) -> String {
-    let calls = [
-        ("search", json!({ "query": planted.by("MCP, search") })),
-        ("why", json!({ "commit": planted.by("MCP, why") })),
-    ];
-    let answers = crate::mcp::ask(repo, &calls, |command| {
-        let ran = repo.sh(command);
-        ran.stdout
-    });
-    answers.iter().map(Value::to_string).collect()
-}
-
-fn nothing_is_left(store: &Store, repo: &Repo<'_>, planted: &Planted, answers: &str) {
-    let mut left: Vec<String> = Vec::new();
-    let mut note = |place: &str, bytes: &[u8]| {
-        let ways = planted.left_in(bytes).into_iter();
-        left.extend(ways.map(|way| format!("{way}: {place}")));
-    };
-    note("a row", &rows(&store.world.store()));
-    note("an answer", answers.as_bytes());
-    let mut all = Vec::new();
-    files(&store.world.siglum_home(), &mut all);
-    files(&repo.dir.join(".git/siglum"), &mut all);
-    for (path, bytes) in &all {
-        note(&path.display().to_string(), bytes);
+fn by_mcp(repo: &Repo<'_>, planted: &mut Planted) {
+    let mut calls = Vec::new();
+    for (tool, field) in [("search", "words"), ("why", "commit"), ("show", "session")] {
+        for word in planted.words(&format!("MCP, {tool}")) {
+            calls.push((tool, json!({ field: word })));
+        }
     }
-    assert!(left.is_empty(), "{left:#?}");
+    for word in planted.words("MCP, link") {
+        let links = json!([format!("label=key={word}")]);
+        calls.push(("link", json!({ "session": "one", "links": links })));
+    }
+    for answer in crate::mcp::ask(repo, &calls, |command| repo.sh(command).stdout) {
+        planted.hear_text(&answer.to_string());
+    }
 }
 
 #[test]
-fn what_comes_in_by_the_api_telemetry_hooks_and_mcp_is_kept_without_secrets() {
+fn every_kind_of_secret_that_a_gateway_is_sent_is_kept_nowhere() {
     on_a_file(|store| {
         let repo = store.world.repo();
-        let mut planted = Planted::default();
-        by_hooks(&repo, &mut planted);
-        let mut answers = by_mcp(&repo, &mut planted);
+        let mut planted = Planted::new();
+        by_mcp(&repo, &mut planted);
         let gateway = Gateway::start(store);
-        answers += &by_api(&gateway, &mut planted);
-        by_telemetry(&gateway, &mut planted);
-        let launcher = gateway.launcher();
-        for path in [
-            "/v1/sessions",
-            "/v1/audit",
-            "/v1/checkpoints",
-            "/v1/pipelines/p",
-        ] {
-            answers += &launcher.get(path).text;
-        }
+        by_sessions(store, &gateway, &mut planted);
+        by_turns(store, &gateway, &mut planted);
+        by_contexts_and_pipelines(store, &gateway, &mut planted);
+        let launcher = caller(store, &gateway, None);
+        by_telemetry(&launcher, &mut planted);
         until("telemetry is joined", || {
             store.sql("SELECT count(*) FROM telemetry_inbox") == "0"
         });
-        println!("{} ways", planted.0.len());
-        nothing_is_left(store, &repo, &planted, &answers);
+        for path in [
+            "/v1/sessions?limit=500",
+            "/v1/audit?limit=1000",
+            "/v1/checkpoints",
+            "/v1/pipelines/p",
+            "/v1/telemetry/unassigned",
+        ] {
+            planted.hear_text(&launcher.get(path).text);
+        }
+        let log = std::fs::read_to_string(store.world.root.join("gateway.err"));
+        planted.look_at_all(&repo, &log.unwrap_or_default());
+        println!("{}", planted.report());
+        planted.check(&["OTLP, traces", "OTLP, logs", "OTLP, metrics"]);
     });
 }

@@ -4,6 +4,7 @@
 //! are drawn here, the same ones in every run. `--no-capture` shows the table of what was caught and spared.
 
 mod draw;
+mod kinds;
 mod scanners;
 
 use std::collections::BTreeMap;

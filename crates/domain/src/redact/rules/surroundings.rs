@@ -245,7 +245,8 @@ pub(super) const SURROUNDINGS: &[Rule] = &[
         r"[A-Za-z_-]+=(?P<secret>[A-Za-z0-9%+/._~-]{16,}={0,2})",
         concat!("GET /callback?code=4/0q7RzW2mLx0Tb", "9KpVd3Yc5N&state=1"),
     ),
-    shaped(
+    // A number and a few letters have too little entropy to be told by it; the address says what they are.
+    chosen(
         "webhook-address",
         &[
             "hooks.zapier.com/",

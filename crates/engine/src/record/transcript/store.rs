@@ -1,5 +1,6 @@
 //! Writing down what a slice of a transcript says.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -136,9 +137,13 @@ impl<'a> Store<'a> {
         self.owners.touch(tx)?;
         want_subagents(tx, self.agent, self.record)?;
         let held_from = self.relate(tx)?.or(self.reader.held_from());
+        let redactor = self.owners.world.redactor;
         Ok(TranscriptRecord {
             read_to: held_from.unwrap_or(self.record.read_to),
-            turn: self.reader.turn().map(str::to_owned),
+            turn: self
+                .reader
+                .turn()
+                .map(|turn| redactor.redact_cow(turn).into_owned()),
             own: self.reader.is_own(),
             ..self.record.clone()
         })
@@ -299,8 +304,9 @@ impl Owners<'_> {
                 continue;
             }
             let returned = self.returned.get(observation.event.as_str()).copied();
-            let observation = &named(tx, identity.session(), observation, returned)?;
-            session_log::append(tx, self.world.ids, at, identity, self.matter, observation)?;
+            let mut observation = named(tx, identity.session(), observation, returned)?;
+            observation.redact_names(self.world.redactor);
+            session_log::append(tx, self.world.ids, at, identity, self.matter, &observation)?;
             let seen_at = observation.at;
             let span = self.touched.entry(identity.session());
             span.and_modify(|(first, last)| {
@@ -347,14 +353,15 @@ impl Owners<'_> {
             });
             let edit = renamed.as_ref().unwrap_or(edit);
             let observations = proof::edit(self.world, tx, identity.session(), self.matter, edit)?;
-            for observation in &observations {
+            for mut observation in observations {
+                observation.redact_names(self.world.redactor);
                 session_log::append(
                     tx,
                     self.world.ids,
                     self.world.now(),
                     identity,
                     self.matter,
-                    observation,
+                    &observation,
                 )?;
             }
         }
@@ -393,6 +400,9 @@ impl Owners<'_> {
     ) -> Result<Option<SessionIdentity>, LedgerError> {
         if let Some((_, identity)) = self.known.iter().find(|(native, _)| native == owner) {
             return Ok(Some(*identity));
+        }
+        if let Cow::Owned(_) = self.world.redactor.redact_cow(owner.as_str()) {
+            return Ok(None);
         }
         let Some(own) = tx.session(self.record.session)? else {
             return Ok(None);

@@ -20,7 +20,7 @@ use crate::routes::turns::Acknowledgement;
 use crate::wire::{
     AcceptGap, AcceptedGaps, AfterTurn, BootstrapContext, BootstrappedContext, CommitContextTurn,
     CompactContext, ContextCommit, ContextKeys, EndSubagent, IngestMessage, MaintenanceReport,
-    PrepareSubagent, ResolveContext, ResolvedContext,
+    PrepareSubagent, ResolveContext, ResolvedContext, without_secret,
 };
 
 /// Does something that writes, for the caller of a context.
@@ -98,6 +98,7 @@ pub(crate) async fn ingest(
     Body(request): Body<IngestMessage>,
 ) -> Result<Json<Acknowledgement>, Problem> {
     let keys = request.keys();
+    without_secret("turn_key", request.turn_key.as_str())?;
     let place = usize::from(request.index);
     if place >= EVENTS_MOST {
         return Err(Problem::invalid("index", "a whole number from 0 to 9999"));
@@ -191,6 +192,7 @@ pub(crate) async fn compact(
     Body(request): Body<CompactContext>,
 ) -> Result<Json<ContextCommit>, Problem> {
     let keys = request.keys();
+    without_secret("turn_key", request.turn_key.as_str())?;
     let ask = Compact {
         trigger: request.trigger()?,
         keep: u32::from(request.keep),

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use super::{ContextMessage, messages};
 use crate::problem::Problem;
 use crate::wire::numbers::{count, count_if_any};
-use crate::wire::{LinkInput, conversation};
+use crate::wire::{LinkInput, conversation, without_secret};
 
 /// The route key and the context key of a run.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
@@ -154,13 +154,14 @@ pub(crate) struct ResolveContext {
 
 fn plain(field: &str, text: &str, most: usize) -> Result<String, Problem> {
     let fits = (1..=most).contains(&text.chars().count()) && !text.chars().any(char::is_control);
-    match fits {
-        true => Ok(text.to_owned()),
-        false => Err(Problem::invalid(
+    if !fits {
+        return Err(Problem::invalid(
             field,
             format!("1 to {most} characters, no control characters"),
-        )),
+        ));
     }
+    without_secret(field, text)?;
+    Ok(text.to_owned())
 }
 
 impl ResolveContext {
@@ -170,6 +171,13 @@ impl ResolveContext {
         let client = client.map(|text| plain("client", text, 200)).transpose()?;
         let cwd = self.cwd.as_deref();
         let aliases = self.aliases.clone().unwrap_or_default();
+        without_secret("run", self.run.as_str())?;
+        if let Some(native) = &self.native_id {
+            without_secret("native_id", native.as_str())?;
+        }
+        for text in aliases.iter().flat_map(|(name, alias)| [name, alias]) {
+            without_secret("aliases", text)?;
+        }
         Ok(Resolve {
             conversation: conversation("conversation_id", self.conversation_id.as_deref())?,
             native: self.native_id.clone(),
@@ -387,6 +395,7 @@ pub(crate) struct CommitContextTurn {
 impl CommitContextTurn {
     pub(crate) fn checked(&self) -> Result<Commit, Problem> {
         let digest = self.digest.as_deref();
+        without_secret("turn_key", self.turn_key.as_str())?;
         Ok(Commit {
             positions: self
                 .positions
