@@ -8,7 +8,7 @@ use siglum_engine::driven::launch;
 use siglum_engine::identity::repositories::{self, Recognised};
 use siglum_engine::{EngineError, Here, World, settle, worker};
 use siglum_gitstore::hooks::HookSite;
-use siglum_gitstore::{Git, ObjectStore, Repo, discover, without_checkout};
+use siglum_gitstore::{Git, ObjectStore, Repo, discover, is_bare, without_checkout};
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{Ledger, RepositoryRecord, Spool, SqliteLedger, read};
 
@@ -219,9 +219,13 @@ impl Cx {
         self.find_repo().ok_or_else(|| {
             let git_dir = env::path("GIT_DIR");
             match without_checkout(&self.dir, git_dir.as_deref()) {
-                Some(bare) => CommandError::failed(format!(
-                    "{} is a git directory without a worktree here",
-                    bare.display()
+                Some(git_dir) => CommandError::failed(format!(
+                    "{} is a {} without a worktree here",
+                    git_dir.display(),
+                    match is_bare(&git_dir) {
+                        true => "bare repository",
+                        false => "git directory",
+                    }
                 ))
                 .hint("Run this in a worktree of it (`git worktree list` shows them), or name one with `-C DIR`."),
                 None => CommandError::failed(format!(

@@ -303,12 +303,16 @@ impl fmt::Display for Link {
 impl FromStr for Link {
     type Err = LinkError;
 
-    /// Takes `issue=42`, `pr=7`, `pipeline=…`, `role=…`, `phase=…`, `label=key=value`.
+    /// Takes `issue=42` or `#42`, `pr=7`, `pipeline=…`, `role=…`, `phase=…`, `label=key=value`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let rule = "one of issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME, label=KEY=VALUE";
-        let (field, value) = text
-            .split_once('=')
-            .ok_or_else(|| refuse("link", text, rule))?;
+        let rule =
+            "one of issue=N (or #N), pr=N, pipeline=ID, role=NAME, phase=NAME, label=KEY=VALUE";
+        let (field, value) = match text.strip_prefix('#') {
+            Some(number) => ("issue_number", number),
+            None => text
+                .split_once('=')
+                .ok_or_else(|| refuse("link", text, rule))?,
+        };
         let field = match field {
             "issue" => "issue_number",
             "pr" => "pr_number",
@@ -340,6 +344,16 @@ mod tests {
             assert_eq!((link.field(), link.value().as_str()), (field, value));
             assert_eq!(Link::from_json(field, &link.to_json()).unwrap(), link);
             assert!(FIELDS.contains(&link.field()));
+        }
+    }
+
+    #[test]
+    fn an_issue_has_three_names() {
+        for text in ["issue=42", "issue_number=42", "#42"] {
+            assert_eq!(text.parse::<Link>(), Ok(Link::IssueNumber(42)), "{text}");
+        }
+        for text in ["#", "#0", "#042", "# 42", "##42", "#x", "42"] {
+            assert!(text.parse::<Link>().is_err(), "{text}");
         }
     }
 

@@ -75,6 +75,13 @@ pub fn without_checkout(start: &Path, git_dir: Option<&Path>) -> Option<PathBuf>
     })
 }
 
+/// Whether the settings of a git directory call it bare (`core.bare`).
+#[must_use]
+pub fn is_bare(git_dir: &Path) -> bool {
+    let text = bounded::read_text(&git_dir.join("config"), CONFIG_LIMIT).unwrap_or_default();
+    has_bare(&text)
+}
+
 /// The git directory and the top of the checkout, from `start` upwards.
 fn walk_up(start: &Path) -> Option<(PathBuf, PathBuf)> {
     for dir in start.ancestors().take(WALK_LIMIT) {
@@ -138,8 +145,11 @@ fn configured_worktree(git_dir: &Path, common_dir: &Path, top: PathBuf) -> Optio
     if let Some(path) = config::value(&text, "core", "worktree") {
         return Some(git_dir.join(path));
     }
-    let bare = config::value(&text, "core", "bare").is_some_and(|v| config::is_true(&v));
-    (!bare).then_some(top)
+    (!has_bare(&text)).then_some(top)
+}
+
+fn has_bare(settings: &str) -> bool {
+    config::value(settings, "core", "bare").is_some_and(|v| config::is_true(&v))
 }
 
 /// The addresses of the remotes of the repository with this common directory, as its own settings

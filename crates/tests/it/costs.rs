@@ -347,6 +347,29 @@ fn a_turn_counts_for_the_links_that_stood_when_it_ran() {
 }
 
 #[test]
+fn an_issue_has_the_same_answer_by_each_of_its_names() {
+    let world = World::new();
+    let repo = world.repo();
+    for (name, issue) in [("one", "#42"), ("two", "issue=43")] {
+        let mut agent = Agent::start(&repo, name);
+        repo.siglum(&["link", "add", name, issue]).ok();
+        spend(&repo, &mut agent);
+    }
+    for issue in ["issue=42", "issue_number=42", "#42"] {
+        let cost = cost(&repo, &["--by", "issue", "--link", issue]);
+        assert_eq!(rows(&cost), [(some("42"), 100, 1_500_000)], "{issue}");
+        let listed = world.json(&repo.dir, &["session", "list", "--link", issue]);
+        let names: Vec<_> = listed["sessions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|session| session["conversation_id"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["one"], "{issue}: {listed}");
+    }
+}
+
+#[test]
 fn a_commit_has_the_use_since_the_last_and_a_branch_its_own() {
     let world = World::new();
     let repo = world.repo();

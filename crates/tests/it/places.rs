@@ -284,15 +284,16 @@ fn where_there_is_no_checkout_init_says_so() {
             "git init -q --bare bare.git && git init -q repo",
         )
         .ok();
-    for dir in [
-        "bare.git",
-        "bare.git/objects",
-        "repo/.git",
-        "repo/.git/hooks",
+    for (dir, what) in [
+        ("bare.git", "bare repository"),
+        ("bare.git/objects", "bare repository"),
+        ("repo/.git", "git directory"),
+        ("repo/.git/hooks", "git directory"),
     ] {
         let ran = world.siglum(&world.root.join(dir), &["init", "--yes"]);
         assert_eq!(ran.code, Some(1), "{dir}: {ran:?}");
-        assert!(ran.stderr.contains("without a worktree"), "{dir}: {ran:?}");
+        let says = format!("is a {what} without a worktree");
+        assert!(ran.stderr.contains(&says), "{dir}: {ran:?}");
         assert!(ran.stderr.contains("hint:"), "{dir}: {ran:?}");
     }
     assert!(!world.siglum_home().exists());

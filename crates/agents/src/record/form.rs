@@ -298,7 +298,7 @@ pub(super) static FORMS: &[Form] = &[
         fields: &[required(
             "link",
             Kind::Link,
-            "issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE",
+            "issue=N (or #N), pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE",
         )],
     },
 ];
@@ -349,7 +349,8 @@ impl Kind {
             Self::Count => format!("a whole number from 0 to {NUMBER_MAX}"),
             Self::Flag => "true or false".to_owned(),
             Self::Link => {
-                "issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE".to_owned()
+                "issue=N (or #N), pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE"
+                    .to_owned()
             }
             Self::Any => "any JSON".to_owned(),
         }

@@ -75,7 +75,7 @@ fn kind_schema(kind: Kind) -> Value {
         Kind::Count => json!({ "type": "integer", "minimum": 0, "maximum": NUMBER_MAX }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Link => json!({
-            "type": "string", "pattern": "^(issue|pr|pipeline|role|phase|label)=",
+            "type": "string", "pattern": "^(#|(issue|pr|pipeline|role|phase|label)=)",
         }),
         Kind::Any => json!({}),
     }

@@ -173,7 +173,7 @@ fn what_does_not_keep_to_the_protocol_is_refused_with_its_reason() {
     );
     check(
         &line(r#""type":"link","link":"issue=x""#),
-        "field `link` must be issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE",
+        "field `link` must be issue=N (or #N), pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE",
     );
     check(
         &line(r#""type":"subagent_start""#),

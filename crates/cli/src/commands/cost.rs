@@ -81,7 +81,7 @@ pub struct Args {
     /// Limit to messages of this model
     #[arg(long)]
     pub model: Option<String>,
-    /// Limit to turns with this link: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
+    /// Limit to turns with this link: issue=N (or #N), pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
     #[arg(long, value_name = "FACT")]
     pub link: Vec<Link>,
     #[command(flatten)]

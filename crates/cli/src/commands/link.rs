@@ -67,7 +67,7 @@ Examples:
 pub struct Args {
     /// Session id, the last digits of it, or the agent's native id
     session: String,
-    /// Link: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
+    /// Link: issue=N (or #N), pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE
     #[arg(required = true, value_name = "FACT")]
     links: Vec<String>,
 }
@@ -94,7 +94,7 @@ pub struct Fact {
 /// Which sessions a list is of, by what is attached to them. All that is said must be attached.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct Facts {
-    /// Only sessions with this link: issue=N, pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE;
+    /// Only sessions with this link: issue=N (or #N), pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE;
     /// repeatable, and all must match
     #[arg(long = "link", value_name = "FACT")]
     link: Vec<Link>,

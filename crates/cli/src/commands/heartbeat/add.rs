@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use siglum_domain::heartbeat::HeartbeatName;
+use siglum_domain::link::Link;
 use siglum_engine::driven::heartbeat::{self, Definition, Form, HeartbeatJson, Origin, Target};
 
 use crate::cx::Cx;
@@ -73,9 +74,10 @@ pub struct Args {
     /// Continue all ticks in one context, the context of the route
     #[arg(long)]
     shared: bool,
-    /// Attach a link to each tick's session: issue_number=7, label=area=auth
-    #[arg(long, value_name = "FIELD=VALUE")]
-    link: Vec<String>,
+    /// Attach a link to each tick's session: issue=N (or #N), pr=N, pipeline=ID, role=NAME, phase=NAME or
+    /// label=KEY=VALUE
+    #[arg(long, value_name = "FACT")]
+    link: Vec<Link>,
     /// Target for answers: none, log, webhook or route
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
@@ -132,7 +134,7 @@ impl Args {
             cwd,
             model: self.model.clone(),
             permissions: self.permissions.clone(),
-            links: links(&self.link)?,
+            links: links(&self.link),
             target: self.target.clone(),
             webhook: self.webhook.clone(),
             target_route_key: self.target_route_key.clone(),
@@ -155,31 +157,24 @@ fn schema(file: &Path) -> Result<Value, CommandError> {
     serde_json::from_str(&text).map_err(|e| wrong(&e))
 }
 
-/// Links as flags have them, in the form of a definition.
-fn links(flags: &[String]) -> Result<BTreeMap<String, Value>, CommandError> {
+/// Links in the form of a definition.
+fn links(given: &[Link]) -> BTreeMap<String, Value> {
     let mut links = BTreeMap::new();
     let mut labels = serde_json::Map::new();
-    for flag in flags {
-        let wrong = || CommandError::usage(format!("--link must be field=value (got \"{flag}\")"));
-        let (field, value) = flag.split_once('=').ok_or_else(wrong)?;
-        match field {
-            "label" => {
-                let (key, value) = value.split_once('=').ok_or_else(wrong)?;
-                labels.insert(key.to_owned(), Value::from(value));
-            }
-            "issue_number" | "pr_number" => {
-                let number: u64 = value.parse().map_err(|_| wrong())?;
-                links.insert(field.to_owned(), Value::from(number));
+    for link in given {
+        match link {
+            Link::Label { key, value } => {
+                labels.insert(key.clone(), Value::from(value.as_str()));
             }
             _ => {
-                links.insert(field.to_owned(), Value::from(value));
+                links.insert(link.field().to_owned(), link.to_json());
             }
         }
     }
     if !labels.is_empty() {
         links.insert("labels".to_owned(), Value::Object(labels));
     }
-    Ok(links)
+    links
 }
 
 /// The JSON form of the answer.

@@ -103,8 +103,8 @@ pub struct Cost {
     pub by: By,
     /// Only this session: its id, the last digits of it, or the agent's own id; `self` is the session that asks.
     pub session: Option<String>,
-    /// Only turns with all of these facts attached: `issue=42`, `pr=7`, `pipeline=ID`, `role=NAME`, `phase=NAME`,
-    /// `label=KEY=VALUE`.
+    /// Only turns with all of these facts attached: `issue=42` (or `#42`), `pr=7`, `pipeline=ID`, `role=NAME`,
+    /// `phase=NAME`, `label=KEY=VALUE`.
     #[serde(default)]
     pub links: Vec<String>,
     /// Only messages from this time on: `7d`, `2026-01-31`, an RFC 3339 time, or `all`. Default: the last 30 days, or all
@@ -121,7 +121,7 @@ pub struct Cost {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// What to attach: `issue=42`, `pr=7`, `pipeline=ID`, `role=NAME`, `phase=NAME` or `label=KEY=VALUE`.
+    /// What to attach: `issue=42` (or `#42`), `pr=7`, `pipeline=ID`, `role=NAME`, `phase=NAME` or `label=KEY=VALUE`.
     #[schemars(length(min = 1, max = 20))]
     pub links: Vec<String>,
     /// The session. Default, and nearly always right: the one that asks.
