@@ -222,7 +222,7 @@ impl Planted {
     }
 
     /// Looks for all of it in some places.
-    pub(crate) fn look(&mut self, places: &[(&str, Vec<u8>)]) {
+    pub(crate) fn search(&mut self, places: &[(&str, Vec<u8>)]) {
         let signs = self.secrets.iter().map(|secret| secret.sign.clone());
         let marks = self.intakes.iter().map(Intake::mark);
         let lookalikes = self.lookalikes.iter().map(|(_, text)| text.clone());
@@ -258,7 +258,7 @@ impl Planted {
     /// Looks at all that is kept but for versions of files, and at what was said.
     pub(crate) fn look_at_all(&mut self, repo: &Repo<'_>, said: &str) {
         let said = [&*std::mem::take(&mut self.said), said.as_bytes()].concat();
-        self.look(&[
+        self.search(&[
             ("the home", files(&repo.world.siglum_home())),
             ("a row", rows(&repo.world.store())),
             ("the repository", files(&repo.dir.join(".git/siglum"))),
@@ -311,7 +311,11 @@ impl Planted {
     /// Checks that all was caught, that no look-alike was taken for a secret, and that messages of these ways came in.
     #[track_caller]
     pub(crate) fn check(&self, stored: &[&str]) {
-        let left: Vec<String> = self.left.iter().map(|left| self.told(left)).collect();
+        let left: Vec<String> = self
+            .left
+            .iter()
+            .map(|left| self.finding_text(left))
+            .collect();
         assert!(left.is_empty(), "{left:#?}");
         let hurt: Vec<&str> = self
             .lookalikes
@@ -338,7 +342,7 @@ impl Planted {
         (caught, of.len())
     }
 
-    fn told(&self, (number, places): (&usize, &BTreeSet<String>)) -> String {
+    fn finding_text(&self, (number, places): (&usize, &BTreeSet<String>)) -> String {
         let Secret { intake, kind, .. } = &self.secrets[*number];
         let (way, name) = (&self.intakes[*intake].name, self.kinds[*kind].name);
         format!("{name} by {way}: {places:?}")

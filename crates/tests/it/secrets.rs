@@ -111,7 +111,7 @@ fn plant(repo: &Repo<'_>, planted: &mut Planted) -> Agent {
     }
     assert!(repo.world.spooled() > 0, "it waits");
     let waiting = files(&repo.world.siglum_home().join("spool"));
-    planted.look(&[("what waits", waiting)]);
+    planted.search(&[("what waits", waiting)]);
     drop(store);
     for name in rest {
         agent.write(&name, "one\n");
