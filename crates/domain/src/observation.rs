@@ -476,8 +476,13 @@ impl Observation {
     ///
     /// A secret in an id has the same marker wherever the id stands, so that the sightings of an event stay together.
     pub fn redact_names(&mut self, redactor: &Redactor) {
-        redact_name(&mut self.key, redactor);
+        let event = self.event.clone();
         redact_name(&mut self.event, redactor);
+        // What stands before the event in the key may hide that a secret begins there.
+        if self.event != event {
+            self.key = self.key.replace(&event, &self.event);
+        }
+        redact_name(&mut self.key, redactor);
         let ids = self.turn.iter_mut().chain(&mut self.subagent);
         for name in ids.chain(self.fact.names()) {
             redact_name(name, redactor);

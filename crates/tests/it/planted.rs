@@ -232,13 +232,17 @@ impl Planted {
             for hit in all.find_iter(bytes) {
                 let found = hit.pattern().as_usize();
                 if found < secrets {
+                    let before = &bytes[hit.start().saturating_sub(80)..hit.start()];
+                    let before = String::from_utf8_lossy(before);
                     let places = self.left.entry(found).or_default();
-                    places.insert((*place).to_owned());
+                    places.insert(format!("{place}, behind {before:?}"));
                 } else if found < secrets + intakes {
                     self.intakes[found - secrets].is_stored = true;
                 } else {
-                    self.spared
-                        .insert(self.lookalikes[found - secrets - intakes].0);
+                    // Kinds that begin alike have the same one.
+                    let text = &self.lookalikes[found - secrets - intakes].1;
+                    let same = self.lookalikes.iter().filter(|(_, other)| other == text);
+                    self.spared.extend(same.map(|(kind, _)| *kind));
                 }
             }
         }
@@ -343,9 +347,9 @@ impl Planted {
     }
 
     fn finding_text(&self, (number, places): (&usize, &BTreeSet<String>)) -> String {
-        let Secret { intake, kind, .. } = &self.secrets[*number];
+        let Secret { sign, intake, kind } = &self.secrets[*number];
         let (way, name) = (&self.intakes[*intake].name, self.kinds[*kind].name);
-        format!("{name} by {way}: {places:?}")
+        format!("{name} by {way}: {sign} in {places:?}")
     }
 }
 

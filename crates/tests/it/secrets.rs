@@ -145,24 +145,16 @@ fn by_commands(repo: &Repo<'_>, planted: &mut Planted) {
         .ok();
     }
     let dir = repo.dir.to_str().unwrap();
+    let prompt = repo.dir.join("prompt");
     for (number, part) in planted.parts("heartbeat", 40, "\n").iter().enumerate() {
-        fs::write(&file, part).unwrap();
+        fs::write(&prompt, part).unwrap();
         let name = format!("beat-{number}");
-        repo.siglum(&[
-            "heartbeat",
-            "add",
-            &name,
-            "--agent",
-            "claude-code",
-            "--every",
-            "1d",
-            "--prompt-file",
-            path,
-            "--cwd",
-            dir,
-        ])
-        .ok();
+        let agent = ["--agent", "claude-code", "--every", "1d", "--cwd", dir];
+        let of = ["--prompt-file", "prompt"];
+        repo.siglum(&[&["heartbeat", "add", &name], &agent[..], &of].concat())
+            .ok();
     }
+    fs::remove_file(prompt).unwrap();
     // What is refused is told without the secret, too.
     for word in planted.words("link") {
         let link = format!("label=key={word}");

@@ -259,6 +259,7 @@ fn under(new: &SendMessages) -> Result<Under, Problem> {
         };
     };
     let route = RouteKey::new(route).map_err(|e| Problem::invalid("route_key", e.rule))?;
+    without_secret("route_key", route.as_str())?;
     Ok(match isolated {
         true => Under::Isolated(route),
         false => Under::Route(route),

@@ -188,16 +188,20 @@ fn by_telemetry(launcher: &Client, planted: &mut Planted) {
 fn by_mcp(repo: &Repo<'_>, planted: &mut Planted) {
     let mut calls = Vec::new();
     for (tool, field) in [("search", "words"), ("why", "commit"), ("show", "session")] {
-        for word in planted.words(&format!("MCP, {tool}")) {
-            calls.push((tool, json!({ field: word })));
+        for part in planted.parts(&format!("MCP, {tool}"), 20, " ") {
+            calls.push((tool, json!({ field: part })));
         }
     }
-    for word in planted.words("MCP, link") {
-        let links = json!([format!("label=key={word}")]);
+    for words in planted.words("MCP, link").chunks(20) {
+        let links = words.iter().map(|word| format!("label=key={word}"));
+        let links: Vec<String> = links.collect();
         calls.push(("link", json!({ "session": "one", "links": links })));
     }
-    for answer in crate::mcp::ask(repo, &calls, |command| repo.sh(command).stdout) {
-        planted.hear_text(&answer.to_string());
+    // A client that closes its end after one waits for no other answer.
+    for calls in calls.chunks(1) {
+        for answer in crate::mcp::ask(repo, calls, |command| repo.sh(command).stdout) {
+            planted.hear_text(&answer.to_string());
+        }
     }
 }
 

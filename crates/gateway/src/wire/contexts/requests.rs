@@ -171,6 +171,7 @@ impl ResolveContext {
         let client = client.map(|text| plain("client", text, 200)).transpose()?;
         let cwd = self.cwd.as_deref();
         let aliases = self.aliases.clone().unwrap_or_default();
+        without_secret("route_key", self.route_key.as_str())?;
         without_secret("run", self.run.as_str())?;
         if let Some(native) = &self.native_id {
             without_secret("native_id", native.as_str())?;
