@@ -276,7 +276,7 @@ fn a_model_without_a_price_yet_is_told_with_the_day_of_its_first() {
     }
     stop(&repo, &mut agent);
     let prices = r#"{"schema": "siglum.prices/1", "date": "2026-01-01", "currency": "USD", "prices": [
-        {"provider": "us", "models": ["early-model"], "from": "2999-02-01", "input": "1", "output": "2", "source": "us"}]}"#;
+        {"provider": "us", "models": ["early-model"], "from": "2099-02-01", "input": "1", "output": "2", "source": "us"}]}"#;
     let own = world.home().join(".config/siglum");
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("prices.json"), prices).unwrap();
@@ -286,12 +286,12 @@ fn a_model_without_a_price_yet_is_told_with_the_day_of_its_first() {
         let found = unpriced.iter().find(|one| one["model"] == model).unwrap();
         found["known_from"].as_str().map(|from| &from[..10])
     };
-    assert_eq!(from("early-model"), Some("2999-02-01"), "{costs}");
+    assert_eq!(from("early-model"), Some("2099-02-01"), "{costs}");
     assert_eq!(from("fake-model"), None, "{costs}");
     let shown = repo.siglum(&["cost"]).stderr;
     for part in [
         "No price is known for fake-model (prices are as of ",
-        "No price is known for early-model before 2999-02-01.",
+        "No price is known for early-model before 2099-02-01.",
     ] {
         assert!(shown.contains(part), "{shown}");
     }
