@@ -101,18 +101,34 @@ fn init_says_on_one_screen_what_it_changes_and_shows_the_rest_to_whoever_asks() 
     let world = World::new();
     let repo = plain(&world);
     write_settings(&world, SETTINGS);
+    for agent in [".codex", ".gemini"] {
+        fs::create_dir(world.home().join(agent)).unwrap();
+    }
     let before = snapshot(&world.root);
     let shown = init_at_terminal(&repo, "d\\nn\\n");
     assert_eq!(snapshot(&world.root), before, "{shown}");
-    let (screen, rest) = shown.split_once("[y]es, [n]o, [d]iff").expect(&shown);
-    assert!(screen.lines().count() < 24, "{screen}");
+    let question = "Change 10 files? [y]es, [n]o, [d]iff, [t] yes, without trailers:";
+    let (screen, rest) = shown.split_once(question).expect(&shown);
+    let (_, summary) = screen.split_once("each commit.\n\n").expect(screen);
+    let rows = summary.lines().filter(|line| line.starts_with("  "));
+    assert_eq!(rows.count(), 12, "{screen}");
+    let words = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+    let place = format!("where {} agents Claude Code,", repo.dir.display());
+    let kept = format!(
+        "without secrets, in {} sends nothing",
+        world.siglum_home().display()
+    );
     for part in [
-        "~/.claude/settings.json",
-        "6 hooks in",
-        "Siglum-Checkpoint:",
-        "siglum uninstall",
+        place.as_str(),
+        "agents Claude Code, Codex, Gemini CLI: hooks in ~/.claude/settings.json",
+        "git 6 hooks in",
+        "trailer one line in the message of agents' commits, `Siglum-Checkpoint: chk_…`; none in yours",
+        "reads agents' hook events and transcripts (including earlier ones), and git's history",
+        "keeps prompts, responses, tool calls and file versions",
+        kept.as_str(),
+        "undo `siglum uninstall`",
     ] {
-        assert!(screen.contains(part), "{part}: {screen}");
+        assert!(words.contains(part), "{part}: {screen}");
     }
     assert!(!screen.contains("+++") && rest.contains("+++"), "{shown}");
     assert!(rest.contains("nothing was changed"), "{rest}");
@@ -155,6 +171,21 @@ fn words_that_people_try_first_work() {
     }
     let shown = repo.siglum(&["version"]).ok();
     assert!(shown.starts_with("siglum 0."), "{shown}");
+}
+
+#[test]
+fn the_version_says_how_it_was_built_what_is_in_it_and_which_ledgers_it_writes() {
+    let world = World::new();
+    let repo = world.repo();
+    let version = world.json(&repo.dir, &["version"]);
+    let build = version["build"].as_str().unwrap();
+    assert!(["debug", "optimized"].contains(&build), "{version}");
+    let features = version["features"].as_array().unwrap();
+    let has = |feature: &str| features.iter().any(|one| one == feature);
+    assert!(has("gateway"), "{version}");
+    let schema = &version["schema"];
+    assert_eq!(schema["sqlite"], world.count("PRAGMA user_version"));
+    assert_eq!(schema["postgres"].is_u64(), has("postgres"), "{version}");
 }
 
 #[test]
@@ -464,7 +495,7 @@ fn the_demo_in_a_container_ends_well() {
 }
 
 #[test]
-fn a_shell_is_offered_sessions_and_commits() {
+fn a_shell_is_offered_agents_sessions_and_commits() {
     let world = World::new();
     let repo = world.repo();
     let mut agent = Agent::start(&repo, "one");
@@ -473,7 +504,8 @@ fn a_shell_is_offered_sessions_and_commits() {
         .ok();
     let offered = |words: &str| {
         let command = format!(
-            "SIGLUM_COMPLETE=zsh _CLAP_IFS='\n' _CLAP_COMPLETE_INDEX=2 '{}' -- siglum {words} ''",
+            "SIGLUM_COMPLETE=zsh _CLAP_IFS='\n' _CLAP_COMPLETE_INDEX={} '{}' -- siglum {words} ''",
+            words.split(' ').count() + 1,
             World::program().display()
         );
         let completions = repo.sh(&command).ok();
@@ -490,6 +522,19 @@ fn a_shell_is_offered_sessions_and_commits() {
     );
     assert!(completions.contains(&format!("{commit}:Paint")));
     assert!(offered("why").contains(&commit));
+    for command in ["cost --agent", "log --agent", "session list --agent"] {
+        let agents = offered(command);
+        for agent in [
+            "claude-code:Claude Code",
+            "codex:Codex",
+            "gemini:Gemini CLI",
+        ] {
+            assert!(
+                agents.lines().any(|line| line == agent),
+                "{command}: {agents}"
+            );
+        }
+    }
     assert_eq!(offered("serve").lines().find(|l| l.contains(&commit)), None);
     // Whoever asks where nothing is recorded is answered, and nothing is made.
     let away = world.root.join("away");

@@ -260,6 +260,43 @@ fn the_user_may_give_a_model_a_price_and_a_repository_may_not() {
     assert!(refused.stderr.contains("prices.json"), "{}", refused.stderr);
 }
 
+/// Before its first price a model costs nobody knows what, and it is said from when on that is known.
+#[test]
+fn a_model_without_a_price_yet_is_told_with_the_day_of_its_first() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "one");
+    for (id, model) in [("a", "early-model"), ("b", "fake-model")] {
+        let line = Line {
+            id: (id, 1),
+            model,
+            ..FIRST
+        };
+        say(&repo, &agent, line);
+    }
+    stop(&repo, &mut agent);
+    let prices = r#"{"schema": "siglum.prices/1", "date": "2026-01-01", "currency": "USD", "prices": [
+        {"provider": "us", "models": ["early-model"], "from": "2099-02-01", "input": "1", "output": "2", "source": "us"}]}"#;
+    let own = world.home().join(".config/siglum");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("prices.json"), prices).unwrap();
+    let costs = cost(&repo, &[]);
+    let unpriced = costs["unpriced"].as_array().unwrap();
+    let from = |model: &str| {
+        let found = unpriced.iter().find(|one| one["model"] == model).unwrap();
+        found["known_from"].as_str().map(|from| &from[..10])
+    };
+    assert_eq!(from("early-model"), Some("2099-02-01"), "{costs}");
+    assert_eq!(from("fake-model"), None, "{costs}");
+    let shown = repo.siglum(&["cost"]).stderr;
+    for part in [
+        "No price is known for fake-model (prices are as of ",
+        "No price is known for early-model before 2099-02-01.",
+    ] {
+        assert!(shown.contains(part), "{shown}");
+    }
+}
+
 #[test]
 fn history_that_a_fork_copied_is_counted_in_the_session_that_wrote_it() {
     let world = World::new();

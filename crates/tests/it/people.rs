@@ -89,6 +89,45 @@ fn a_person_amending_an_agents_commit_is_human() {
     assert_eq!(why.authors(), [("first".to_owned(), 1)].into(), "{why}");
 }
 
+/// Who commits by hand loses neither the names of those who wrote the lines, nor what they were asked.
+#[test]
+fn a_person_committing_an_agents_lines_keeps_its_name_prompt_and_way_on() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "writer");
+    agent.prompt("Write three lines.");
+    agent.write("file", "one\ntwo\nthree\n");
+    agent.stop();
+    let mut terminal = Terminal::open(&repo);
+    terminal.run("git add -A && git commit -q -m 'by hand'");
+    terminal.run("echo four >>file && git add -A && git commit -q -m 'and more'");
+    let line = repo.why("file:1");
+    let (prompt, by_hand) = (&line.0["line"]["prompt"]["text"], repo.why("HEAD~"));
+    assert_eq!(*prompt, "Write three lines.", "{line}");
+    assert_eq!(by_hand.committer(), "human certain", "{by_hand}");
+    let shown = repo.siglum(&["why", "file:1"]).ok();
+    let has = |start: &str, text: &str| {
+        let mut lines = shown.lines();
+        lines.any(|line| line.starts_with(start) && line.contains(text))
+    };
+    assert!(has("Prompt", "Write three lines."), "{shown}");
+    assert!(has("Resume", "claude --resume writer"), "{shown}");
+    let log = repo.siglum(&["log", "-n", "2"]).ok();
+    let rows = log
+        .lines()
+        .skip(1)
+        .map(|row| row.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect::<Vec<_>>();
+    let ends = [
+        "a person certain 0/1 and more",
+        "a person certain claude-code 3 by hand",
+    ];
+    assert_eq!(rows.len(), ends.len(), "{log}");
+    for (row, end) in rows.iter().zip(ends) {
+        assert!(row.ends_with(end), "{end}: {log}");
+    }
+}
+
 #[test]
 fn scripts_without_a_terminal_are_nobody() {
     let world = World::new();

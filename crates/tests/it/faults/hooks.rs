@@ -281,8 +281,12 @@ fn a_full_disk() {
         ] {
             let words: Vec<&str> = args.split(' ').collect();
             let ran = repo.siglum(&words);
-            let is_reported = args == "doctor" && ran.code == Some(1);
-            assert!(ran.code == Some(0) || is_reported, "{args}: {ran:?}");
+            let is_doctor = args == "doctor";
+            assert_eq!(ran.code, Some(i32::from(is_doctor)), "{args}: {ran:?}");
+            let says = ["the disk of", "is full", "nothing can be recorded"];
+            let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+            let is_told = says.iter().all(|part| words.contains(part));
+            assert_eq!(is_told, is_doctor, "{args}: {ran:?}");
         }
         fs::remove_file(disk.join("fill")).unwrap();
         // What could not be kept is the content of the edit; who committed is known.

@@ -117,4 +117,18 @@ mod tests {
         assert_eq!(facts.get("name"), "siglum");
         assert!(facts.get("repository").starts_with("https://"));
     }
+
+    #[test]
+    fn the_readme_has_the_clone_line_and_the_rust_version_of_the_manifest() {
+        let root = workspace::root();
+        let readme = workspace::read(&root.join("README.md")).unwrap();
+        let shared = manifest(&root.join("Cargo.toml")).unwrap();
+        let of = |key: &str| shared["workspace"]["package"][key].as_str().unwrap();
+        for line in [
+            format!("git clone {} && cd siglum\n", of("repository")),
+            format!("Rust {} or newer", of("rust-version")),
+        ] {
+            assert!(readme.contains(&line), "the README lacks `{line}`");
+        }
+    }
 }

@@ -24,6 +24,9 @@ pub(crate) use wheel::pack as pack_wheel;
 /// What packages are built with.
 const PROFILE: &str = "dist";
 
+/// The goal for the size of the program, in MB.
+const MOST: f64 = include!("../../../../packaging/most_megabytes.rs");
+
 /// What is asked for.
 #[derive(Default)]
 struct Options {
@@ -67,6 +70,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         let built = Built::new(&program, platform, &out)?;
         built.pack()?;
         sbom::write(&built)?;
+        let size = std::fs::metadata(&built.program).map_err(files::at(&built.program))?;
+        if let Some(warning) = above_goal(size.len()) {
+            eprintln!("warning: {warning}");
+        }
     }
     release::finish(&Facts::load()?, &out)?;
     println!("{}", out.display());
@@ -108,6 +115,14 @@ fn build(platform: &Platform) -> Result<PathBuf, Failure> {
     Ok(dir.join("siglum"))
 }
 
+/// What is to be said of a program of so many bytes.
+fn above_goal(bytes: u64) -> Option<String> {
+    #[expect(clippy::cast_precision_loss, reason = "a size of some megabytes")]
+    let megabytes = bytes as f64 / 1e6;
+    let is_above = megabytes > MOST;
+    is_above.then(|| format!("the program has {megabytes:.1} MB, the goal is {MOST} MB"))
+}
+
 impl Built {
     /// Takes a program that runs on this machine: it is asked for its pages, completions and schema.
     fn new(program: &Path, platform: &'static Platform, out: &Path) -> Result<Self, Failure> {
@@ -141,5 +156,18 @@ impl Built {
         let folder = self.work.join(name);
         files::clean(&folder)?;
         Ok(folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_above_the_goal_is_told_with_its_size() {
+        let told = above_goal(1_026_800_000).unwrap();
+        let goal = format!("the program has 1026.8 MB, the goal is {MOST} MB");
+        assert_eq!(told, goal);
+        assert_eq!(above_goal(1_000_000), None);
     }
 }
