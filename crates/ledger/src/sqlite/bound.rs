@@ -264,6 +264,14 @@ mod tests {
         ledger
     }
 
+    /// The same in a directory of its own.
+    fn in_a_directory() -> (tempfile::TempDir, PathBuf, SqliteLedger) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.db");
+        let ledger = open(&path);
+        (dir, path, ledger)
+    }
+
     fn bind(ledger: &mut SqliteLedger, process: &ProcessIdentity) {
         ledger
             .write(Durability::Process, &mut |tx| {
@@ -278,9 +286,7 @@ mod tests {
 
     #[test]
     fn what_is_bound_is_listed_and_nothing_else() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("ledger.db");
-        let mut ledger = open(&path);
+        let (_dir, path, mut ledger) = in_a_directory();
         let (one, two, three) = (process("boot", 1), process("boot", 2), process("boot", 3));
         assert_eq!(nearest(&path, &[&one]), None, "nobody listed anything");
         ledger.list_bound(&one).unwrap();
@@ -301,9 +307,7 @@ mod tests {
 
     #[test]
     fn a_new_list_has_what_was_bound_before() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("ledger.db");
-        let mut ledger = open(&path);
+        let (_dir, path, mut ledger) = in_a_directory();
         let (one, later) = (process("boot", 1), process("later", 1));
         bind(&mut ledger, &one);
         bind(&mut ledger, &later);
@@ -319,9 +323,7 @@ mod tests {
 
     #[test]
     fn what_was_not_stored_is_asked_for() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("ledger.db");
-        let mut ledger = open(&path);
+        let (_dir, path, mut ledger) = in_a_directory();
         let (one, two) = (process("boot", 1), process("boot", 2));
         bind(&mut ledger, &one);
         let taken_back = ledger.write(Durability::Process, &mut |tx| {
@@ -345,9 +347,7 @@ mod tests {
 
     #[test]
     fn a_list_that_cannot_be_written_goes() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("ledger.db");
-        let mut ledger = open(&path);
+        let (_dir, path, mut ledger) = in_a_directory();
         let one = process("boot", 1);
         ledger.list_bound(&one).unwrap();
         fs::create_dir(beside(&path, ".part")).unwrap();
@@ -361,15 +361,13 @@ mod tests {
     /// Its file may have the same number as the one before.
     #[test]
     fn a_new_ledger_has_another_list() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("ledger.db");
-        let mut ledger = open(&path);
+        let (_dir, path, mut ledger) = in_a_directory();
         let one = process("boot", 1);
         bind(&mut ledger, &one);
         drop(ledger);
         assert_eq!(nearest(&path, &[&one]), Some(At(0)));
         for ending in ["-wal", "-shm"] {
-            let _ = fs::remove_file(dir.path().join(format!("ledger.db{ending}")));
+            let _ = fs::remove_file(path.with_extension(format!("db{ending}")));
         }
         fs::write(&path, "").unwrap();
         let mut ledger = open(&path);
@@ -380,9 +378,7 @@ mod tests {
 
     #[test]
     fn a_list_goes_with_what_it_lists() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("ledger.db");
-        let mut ledger = open(&path);
+        let (_dir, path, mut ledger) = in_a_directory();
         let one = process("boot", 1);
         bind(&mut ledger, &one);
         forget_rows(ledger.connection(), "sessions").unwrap();

@@ -198,8 +198,8 @@ fn by_mcp(repo: &Repo<'_>, planted: &mut Planted) {
         calls.push(("link", json!({ "session": "one", "links": links })));
     }
     // A client that closes its end after one waits for no other answer.
-    for calls in calls.chunks(1) {
-        for answer in crate::mcp::ask(repo, calls, |command| repo.sh(command).stdout) {
+    for call in calls {
+        for answer in crate::mcp::ask(repo, &[call], |command| repo.sh(command).stdout) {
             planted.hear_text(&answer.to_string());
         }
     }
