@@ -17,7 +17,7 @@ use crate::run::Run;
 use super::{all_named, git_of};
 
 /// How many commits count together: no more than may wait for the agent's next hook.
-const BATCH: u32 = 16;
+const BATCH: u16 = 16;
 /// What ours may take of what hooks that do nothing take, for a commit.
 const COMMIT_MOST: f64 = 1.5;
 /// The same for a rebase.
@@ -99,12 +99,14 @@ pub(super) fn measure(run: &Run) -> Fallible<Vec<Line>> {
 
     let many = run.much(200, 50);
     for place in &scene.places {
-        for _ in 0..many {
+        for commit in 1..=many {
             scene.change(place)?;
             scene.git(place, commits[0].1)?;
+            if commit % usize::from(BATCH) == 0 || commit == many {
+                scene.agents_hooks()?;
+                scene.home.maintain()?;
+            }
         }
-        scene.agents_hooks()?;
-        scene.home.maintain()?;
     }
     let base = format!("HEAD~{many}");
     let times = scene.contest(run.much(5, 2), |place| {
