@@ -4,6 +4,7 @@
 //! An operation that is not in it refuses every token with limits.
 
 use siglum_domain::access::Right;
+use siglum_engine::identity::links;
 
 use Reach::{Own, Session, Tenant};
 use Right::{Admin, Drive, Read, Run, Sync};
@@ -51,8 +52,8 @@ pub(crate) const TABLE: &[(&str, Right, Reach)] = &[
     ("createSession", Drive, Own),
     ("keepSessionAlive", Drive, Session),
     ("endSession", Drive, Session),
-    ("attachLinks", Drive, Session),
-    ("detachLinks", Drive, Session),
+    ("attachLinks", links::RIGHT, Session),
+    ("detachLinks", links::RIGHT, Session),
     ("rotateSessionToken", Admin, Session),
     // What was said.
     ("listEvents", Read, Session),

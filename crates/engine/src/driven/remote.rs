@@ -149,6 +149,7 @@ pub fn create(
         repositories,
     });
     let is_home = record.home == ledger;
+    identity::statements::drop_early(tx, session, record.home)?;
     let named = match &new.native {
         Some(native) => Name::Native(native),
         None => Name::Caller(&name),

@@ -463,6 +463,26 @@ pub fn standing(
     }
 }
 
+/// Whether a caller speaks for a ledger that somebody registered: what is asked about another one's sessions registers none.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn speaks_for(
+    here: &Here<'_>,
+    tx: &mut dyn Transaction,
+    caller: &Caller,
+    ledger: LedgerId,
+) -> Result<bool, LedgerError> {
+    if tx.registration(ledger)?.is_none() {
+        return Ok(false);
+    }
+    match standing(here, tx, caller, ledger) {
+        Ok(_) => Ok(true),
+        Err(AccessError::Ledger(error)) => Err(error),
+        Err(_) => Ok(false),
+    }
+}
+
 /// Whether one of two tokens took the place of the other, however many were between them.
 fn is_one_credential(
     tx: &mut dyn Transaction,

@@ -1,6 +1,7 @@
 //! Links that are attached to a session, or detached from it, after it began.
 
 use serde_json::json;
+use siglum_domain::access::Right;
 use siglum_domain::audit::{Action, Outcome};
 use siglum_domain::intake::Decline;
 use siglum_domain::link::{Link, LinkError};
@@ -15,6 +16,8 @@ use crate::Here;
 use crate::identity::audit::{self, Entry};
 use crate::identity::statements;
 
+/// What a token needs to attach and detach links, of whichever session it reaches.
+pub const RIGHT: Right = Right::Drive;
 /// The most links that a session has at one time.
 pub const LINKS_MOST: usize = 256;
 

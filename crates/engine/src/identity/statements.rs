@@ -1,7 +1,8 @@
 //! What the statements about a session come to.
 
 use siglum_domain::link::Link;
-use siglum_ledger::{Statement, StatementRecord};
+use siglum_domain::{LedgerId, SessionId};
+use siglum_ledger::{LedgerError, Statement, StatementRecord, Transaction};
 
 /// The links that stand after all statements, each with the statement that attached it.
 #[must_use]
@@ -33,4 +34,18 @@ pub fn links(statements: &[StatementRecord]) -> Vec<Link> {
     }
     links.sort();
     links
+}
+
+/// Lets go of what other ledgers stated of a session before it was known here whose it is. Gives how many that were.
+pub(crate) fn drop_early(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    home: LedgerId,
+) -> Result<u64, LedgerError> {
+    let mut early = tx.statements_of_session(session)?;
+    early.retain(|record| record.ledger != home);
+    for record in &early {
+        tx.drop_statement(record.ledger, record.sequence)?;
+    }
+    Ok(early.len() as u64)
 }

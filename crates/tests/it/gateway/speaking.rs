@@ -1,5 +1,7 @@
 //! Who may say what through `POST /v1/replicas`: every kind of credential, and every row that a body can carry.
 
+mod ledgers;
+
 use std::iter::successors;
 
 use serde_json::{Value, json};
@@ -8,7 +10,7 @@ use siglum_domain::evidence::Committer;
 use siglum_domain::link::Link;
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::provenance::{Origin, Span};
-use siglum_domain::{LedgerId, NativeId, Oid, SessionId, Timestamp, TokenId, TurnId};
+use siglum_domain::{NativeId, Oid, SessionId, Timestamp, TokenId, TurnId};
 use siglum_engine::share::replica::wire::{FileDocument, ParentDocument};
 use siglum_engine::share::replica::{self, Batch};
 use siglum_ledger::{AttestedFacts, Claim, Launch, LaunchEnd, Relation, Statement};
@@ -648,82 +650,6 @@ fn a_session_says_what_came_from_it_and_reads_nobody_elses_history() {
     });
 }
 
-#[test]
-fn a_ledger_belongs_to_the_launcher_that_registered_it() {
-    let laptop = Laptop::new();
-    each_store(|store| {
-        let gateway = Gateway::start(store);
-        let ours = tenant(store);
-        let ledger = laptop.batch.ledger.to_string();
-        let mut body = super::server::base("launched");
-        body["mode"] = json!("observed");
-        body["home"] = json!(ledger);
-        let created = gateway.launcher().create(&body);
-        let session = super::client::id(&created);
-        let registered = audited(&gateway, "ledger.registered");
-        assert_eq!(registered[0]["body"]["ledger"], ledger, "{registered:?}");
-        let (other, _) = token(store, ours, None, None);
-        let other = gateway.client(&other);
-        let problem = send(&other, &laptop.batch).problem(403, "forbidden");
-        assert_eq!(problem["field"], "batch", "{problem}");
-        assert!(
-            problem["detail"].as_str().unwrap().contains(&ledger),
-            "{problem}"
-        );
-        let mut theirs = body.clone();
-        theirs["conversation_id"] = json!("stolen");
-        other
-            .post("/v1/sessions", &theirs)
-            .problem(403, "forbidden");
-        // A token of the session would speak for it.
-        let path = format!("/v1/sessions/{session}/token");
-        other.poke(&path).problem(403, "forbidden");
-        assert_eq!(gateway.launcher().poke(&path).status, 201);
-        send(&gateway.launcher(), &laptop.batch).is(200);
-        // Another ledger is anybody's, once.
-        let mut own = Batch::new(LedgerId::from_uuid(Uuid::from_u128(7)), laptop.batch.stamp);
-        send(&other, &own).is(200);
-        send(&gateway.launcher(), &own).problem(403, "forbidden");
-        own.stamp = Timestamp::from_seconds(8_000_000_000);
-        send(&other, &own).problem(422, "replica-refused");
-    });
-}
-
-#[test]
-fn another_launcher_acts_for_no_session_of_that_ledger() {
-    let laptop = Laptop::new();
-    each_store(|store| {
-        let gateway = Gateway::start(store);
-        send(&gateway.launcher(), &laptop.batch).is(200);
-        let (other, _) = token(store, tenant(store), None, None);
-        let other = gateway.client(&other);
-        let of = format!("/v1/sessions/{}", laptop.one);
-        let before = replica_state(store, &gateway, &laptop);
-        for (what, body) in [
-            ("end", Some(json!({ "outcome": "lost" }))),
-            ("checkpoints", Some(json!({}))),
-            ("keep-alive", None),
-        ] {
-            let path = format!("{of}/{what}");
-            let answer = match &body {
-                Some(body) => other.post(&path, body),
-                None => other.poke(&path),
-            };
-            assert_eq!(answer.status, 403, "{what}: {}", answer.text);
-            answer.problem(403, "forbidden");
-        }
-        assert_eq!(replica_state(store, &gateway, &laptop), before);
-        until("refusals are in the audit", || {
-            audited(&gateway, "request.refused").len() >= 3
-        });
-        // What is attached here is this gateway's own to say, and the home is not asked.
-        let links = json!({ "pr_number": 7 });
-        other.post(&format!("{of}/links"), &links).is(200);
-        let path = format!("{of}/checkpoints");
-        gateway.launcher().post(&path, &json!({})).is(201);
-    });
-}
-
 /// What a batch plants in a commit.
 type Plant = fn(&mut replica::wire::CommitDocument, &str);
 
@@ -767,122 +693,6 @@ fn no_text_of_a_commit_is_stored_with_a_secret() {
             }
         }
         assert!(left.is_empty(), "{left:#?}");
-    });
-}
-
-#[test]
-fn the_operator_hands_a_ledger_over_and_a_rotated_token_keeps_it() {
-    let laptop = Laptop::new();
-    on_a_file(|store| {
-        let gateway = Gateway::start(store);
-        send(&gateway.launcher(), &laptop.batch).is(200);
-        let run_json = |args: &[&str]| -> Value {
-            let ran = store
-                .world
-                .siglum(&store.world.root, &[args, &["--json"]].concat());
-            serde_json::from_str(&ran.ok()).unwrap()
-        };
-        let secret = |output: &Value| output["data"]["secret"].as_str().unwrap().to_owned();
-        let tokens = run_json(&["token", "list"]);
-        let id = tokens["data"]["tokens"][0]["id"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        let rotated = secret(&run_json(&["token", "rotate", &id]));
-        send(&gateway.client(&rotated), &laptop.newer()).is(200);
-        let ledger = laptop.batch.ledger.to_string();
-        let given = secret(&run_json(&["token", "create", "--for-ledger", &ledger]));
-        send(&gateway.client(&given), &laptop.newer()).is(200);
-        send(&gateway.client(&rotated), &laptop.newer()).problem(403, "forbidden");
-    });
-}
-
-/// How many payloads the gateway has.
-fn payloads(store: &Store) -> String {
-    store.sql("SELECT count(*) FROM observations WHERE payload IS NOT NULL AND length(salt) > 0")
-}
-
-/// Sends everything from the laptop itself.
-fn sync(laptop: &Laptop, gateway: &Gateway) -> harness::Ran {
-    let file = laptop.world.root.join("launcher.token");
-    std::fs::write(&file, &gateway.token).unwrap();
-    let file = file.to_str().unwrap();
-    let to = [
-        "sync",
-        "--to",
-        &gateway.address,
-        "--name",
-        "team",
-        "--token-file",
-        file,
-    ];
-    laptop.repo().siglum(&to)
-}
-
-#[test]
-fn what_was_erased_elsewhere_is_sent_again_by_its_home_and_only_by_it() {
-    each_store(|store| {
-        let laptop = Laptop::new();
-        let gateway = Gateway::start(store);
-        sync(&laptop, &gateway).ok();
-        let all = payloads(store);
-        assert_ne!(all, "0");
-        let (first, _) = token(store, tenant(store), Some(&laptop.one.to_string()), None);
-        let rows = laptop.rows(laptop.one);
-        for what in ["that entries of it are erased", "that it is erased"] {
-            let (_, mut batch) = rows.iter().find(|(name, _)| *name == what).unwrap().clone();
-            batch.stamp = siglum_platform::clock::now();
-            batch.repositories.clone_from(&laptop.batch.repositories);
-            send(&gateway.client(&first), &batch).is(200);
-            let less = payloads(store);
-            assert_ne!(less, all, "{what}");
-            let erased = audited(&gateway, "session.forgotten");
-            assert_eq!(erased[0]["session"], laptop.one.to_string(), "{erased:?}");
-            assert!(erased[0]["actor"].as_str().unwrap().starts_with("token "));
-            let synced = sync(&laptop, &gateway);
-            assert!(synced.stderr.contains("sent again"), "{what}: {synced:?}");
-            assert_eq!(payloads(store), all, "{what}");
-            let back = audited(&gateway, "session.restored");
-            assert_eq!(back[0]["session"], laptop.one.to_string(), "{back:?}");
-            let again = sync(&laptop, &gateway);
-            assert!(!again.stderr.contains("sent again"), "{again:?}");
-        }
-    });
-}
-
-#[test]
-fn what_a_session_says_in_its_ledgers_name_gives_way() {
-    each_store(|store| {
-        let laptop = Laptop::new();
-        let gateway = Gateway::start(store);
-        sync(&laptop, &gateway).ok();
-        let (first, _) = token(store, tenant(store), Some(&laptop.one.to_string()), None);
-        let (_, _, statement) = laptop.statements(laptop.one).remove(0);
-        let last = laptop
-            .batch
-            .statements
-            .iter()
-            .map(|s| s.sequence)
-            .max()
-            .unwrap();
-        for sequence in last + 1..last + 9 {
-            let mut batch = statement.clone();
-            batch.statements[0].sequence = sequence;
-            send(&gateway.client(&first), &batch).is(200);
-        }
-        laptop
-            .repo()
-            .siglum(&["link", "add", "two", "issue_number=77"])
-            .ok();
-        sync(&laptop, &gateway).ok();
-        let path = format!("/v1/sessions/{}", laptop.two);
-        let shown = gateway.launcher().get(&path).is(200);
-        assert!(shown.to_string().contains("77"), "{shown}");
-        let taken = audited(&gateway, "replica.taken");
-        assert!(
-            taken.iter().any(|e| e["body"]["corrected"] == 1),
-            "{taken:?}"
-        );
     });
 }
 

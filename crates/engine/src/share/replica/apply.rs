@@ -58,7 +58,11 @@ fn taken(
     batch: &Batch,
 ) -> Result<Positions> {
     let (standing, family) = speaker::admit(here, tx, caller, batch)?;
+    let repositories = tx.repositories()?;
     let mut taking = Taking {
+        here,
+        caller,
+        repositories: repositories.iter().map(|r| r.id).collect(),
         redactor: here.redactor,
         at: here.now(),
         own,
@@ -80,9 +84,13 @@ fn taken(
 }
 
 pub(super) struct Taking<'a> {
+    pub(super) here: &'a Here<'a>,
+    pub(super) caller: &'a Caller,
     pub(super) redactor: &'a Redactor,
     at: Timestamp,
-    own: LedgerId,
+    pub(super) own: LedgerId,
+    /// The repositories that are at home here.
+    pub(super) repositories: BTreeSet<RepositoryId>,
     pub(super) batch: &'a Batch,
     /// The sessions that a session's token speaks for; nothing where it is a launcher's.
     pub(super) family: Option<BTreeSet<SessionId>>,
@@ -99,10 +107,8 @@ pub(super) struct Taking<'a> {
 impl Taking<'_> {
     fn all(&mut self) -> Result<Positions> {
         let batch = self.batch;
-        let here = self.tx.repositories()?;
-        let here: BTreeSet<RepositoryId> = here.iter().map(|r| r.id).collect();
         for document in &batch.repositories {
-            let done = self.repository(document, &here);
+            let done = self.repository(document);
             of_document(|| DocumentName::Repository(document.id), done)?;
         }
         for document in &batch.sessions {
@@ -247,17 +253,13 @@ impl Taking<'_> {
         }
     }
 
-    fn repository(
-        &mut self,
-        document: &RepositoryDocument,
-        here: &BTreeSet<RepositoryId>,
-    ) -> Result<()> {
+    fn repository(&mut self, document: &RepositoryDocument) -> Result<()> {
         let name = DocumentName::Repository(document.id);
         keeps_rules(&name, document)?;
         let document = self.cleaned(&name, document)?;
         word(&name, "common_dir", &document.common_dir)?;
         word(&name, "host", &document.host)?;
-        if here.contains(&document.id) {
+        if self.repositories.contains(&document.id) {
             return Err(refuse(name, "this repository is at home here"));
         }
         let known = self.tx.replica_repository(document.id)?;
@@ -334,6 +336,9 @@ impl Taking<'_> {
             return Ok(());
         }
         self.fresh.insert(document.id);
+        if known.is_none() {
+            self.changes.dropped += statements::drop_early(self.tx, document.id, document.home)?;
+        }
         let parent = document.parent.map(|p| (p.session, p.relation));
         // Where a session came from stays so: a sender that does not name it may not.
         let (parent, parent_at) = match (parent, known) {
@@ -459,6 +464,9 @@ impl Taking<'_> {
         );
         if is_of_commit && self.family.is_some() {
             self.leave_out(&name, "a session cannot state who made a commit");
+            return Ok(());
+        }
+        if !self.may_state(&name, &document.statement)? {
             return Ok(());
         }
         let document = self.cleaned(&name, document)?;

@@ -25,6 +25,8 @@ pub(super) struct Changes {
     pub(super) statements: u64,
     /// Statements that took the place of what was here under their number.
     pub(super) corrected: u64,
+    /// Statements of other ledgers that went, since the home of their session told of it only now.
+    pub(super) dropped: u64,
     pub(super) checkpoints: u64,
     pub(super) commits: u64,
     /// How many payloads of a session were erased.
@@ -98,6 +100,7 @@ impl Changes {
             "receipts": self.receipts,
             "statements": self.statements,
             "corrected": self.corrected,
+            "dropped": self.dropped,
             "checkpoints": self.checkpoints,
             "commits": self.commits,
         })

@@ -2,7 +2,7 @@
 
 use siglum_domain::access::{Limits, Scope};
 use siglum_domain::evidence::Committer;
-use siglum_domain::{LedgerId, RepositoryId, SessionId};
+use siglum_domain::{LedgerId, RepositoryId, SessionId, TokenId};
 use siglum_ledger::{CheckpointFilter, DESTINATION, RepositoryIdentity, SessionFilter};
 use uuid::Uuid;
 
@@ -288,6 +288,39 @@ fn a_token_that_is_limited_to_a_repository_makes_no_session_from_elsewhere_its_c
     let listed = to.read(|tx| tx.sessions(&of_r));
     assert_eq!(listed.len(), 1, "{listed:?}");
     assert_eq!(listed[0].record.id, from.session);
+}
+
+#[test]
+fn a_session_of_another_ledger_has_no_part_in_a_commit_unless_the_token_speaks_for_both() {
+    let stranger = Caller {
+        token: TokenId::from_uuid(Uuid::from_u128(0x71)),
+        ..launcher()
+    };
+    let mut to = receiver();
+    let mut other = Laptop::new(12);
+    feed(&mut other.stage, &mut Played::to(&mut to));
+    let by_other = Committer::Session {
+        session: other.session,
+    };
+    let mut from = Laptop::new(11);
+    let mut stolen = from.batch();
+    stolen.commits[0].judgement.committer = by_other;
+    let taken = take(&mut to, &stranger, &stolen).unwrap();
+    assert_eq!(taken.set_aside.len(), 1, "{taken:?}");
+    assert!(to.read(|tx| tx.commits_named(&oid(11))).is_empty());
+    let mut honest = from.batch();
+    let judgement = &mut honest.commits[0].judgement;
+    judgement.candidates = vec![other.session, from.session];
+    let taken = take(&mut to, &stranger, &honest).unwrap();
+    assert!(taken.set_aside.is_empty(), "{taken:?}");
+    let stored = to.read(|tx| tx.commits_named(&oid(11)));
+    assert_eq!(stored[0].judgement.candidates, [from.session]);
+    let mut third = Laptop::new(13);
+    let mut both = third.batch();
+    both.commits[0].judgement.committer = by_other;
+    let taken = take(&mut to, &launcher(), &both).unwrap();
+    assert!(taken.set_aside.is_empty(), "{taken:?}");
+    assert_eq!(to.read(|tx| tx.commits_named(&oid(13))).len(), 1);
 }
 
 #[test]

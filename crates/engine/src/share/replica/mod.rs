@@ -19,6 +19,7 @@ mod clean;
 mod documents;
 mod entries;
 mod error;
+mod homes;
 #[cfg(test)]
 mod identities;
 mod inside;

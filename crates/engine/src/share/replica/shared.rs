@@ -9,7 +9,7 @@ use super::apply::Taking;
 use super::error::refuse;
 use super::limits::{list, word};
 use super::wire::{CheckpointDocument, CommitDocument, FileDocument};
-use super::{DocumentName, ReplicaError, outsiders, speaker};
+use super::{DocumentName, ReplicaError, outsiders};
 
 type Result<T, E = ReplicaError> = std::result::Result<T, E>;
 
@@ -83,18 +83,11 @@ impl Taking<'_> {
         let name = DocumentName::Commit(document.repository, document.commit.clone());
         self.of_sender(&name, document.repository)?;
         keeps_rules(&name, document)?;
-        let document = &self.cleaned(&name, document)?;
-        if self.is_others_commit(&name, document)? {
+        let mut document = self.cleaned(&name, document)?;
+        if !self.may_judge(&name, &document)? || self.is_others_commit(&name, &document)? {
             return Ok(());
         }
-        let own_part;
-        let document = match &self.family {
-            Some(family) => {
-                own_part = speaker::own_part(document, family);
-                &own_part
-            }
-            None => document,
-        };
+        self.hide_others(&mut document)?;
         for rewrite in &document.rewritten {
             let (repository, at) = (document.repository, rewrite.at);
             let (old, new) = (&rewrite.old, &document.commit);

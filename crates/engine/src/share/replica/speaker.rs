@@ -12,7 +12,6 @@ use siglum_ledger::{LedgerError, Transaction};
 
 use super::error::{forbid, refuse};
 use super::inside;
-use super::outsiders;
 use super::passing::family;
 use super::wire::*;
 use super::{DocumentName, ReplicaError};
@@ -136,11 +135,4 @@ fn has_own_parent(
             "a session token cannot state that a session came from another one",
         )),
     }
-}
-
-/// What a session's token may say of a commit: who else had a part in it is for its home to say.
-pub(super) fn own_part(document: &CommitDocument, family: &BTreeSet<SessionId>) -> CommitDocument {
-    let mut own = document.clone();
-    outsiders::hide(&mut own, |session| !family.contains(&session));
-    own
 }
