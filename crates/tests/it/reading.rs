@@ -107,6 +107,11 @@ fn without_a_name_the_newest_session_is_shown_and_turns_of_a_commit_are_its_sess
         assert_eq!(behind["native_ids"][0], "one", "{choice:?}");
     }
     assert_eq!(shown(&["HEAD"])["committer"]["verdict"], "certain");
+    repo.sh("git commit -q --allow-empty -m script").ok();
+    for command in [&["show", "HEAD", "--full"][..], &["resume", "HEAD"]] {
+        let nobody = repo.siglum(command);
+        assert_eq!(nobody.code, Some(3), "{command:?}: {nobody:?}");
+    }
     one.prompt("Round it");
     let last = shown(&["--limit", "1"]);
     assert_eq!(last["native_ids"][0], "one");

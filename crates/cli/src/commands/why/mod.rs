@@ -264,7 +264,9 @@ fn sessions_behind(cx: &Cx, text: &str) -> Result<Vec<SessionId>, CommandError> 
     let session = session.or(why.claim.as_ref().map(|claim| claim.session));
     Ok(match session {
         Some(session) => vec![session],
-        None => why.judgement.candidates.clone(),
+        None if why.judgement.verdict == Verdict::Ambiguous => why.judgement.candidates.clone(),
+        // Its candidates are not known to have anything to do with it.
+        None => Vec::new(),
     })
 }
 
