@@ -11,7 +11,7 @@ use crate::clock;
 /// The period that a list is of.
 #[derive(clap::Args, Debug, Clone, Copy, Default)]
 pub struct Period {
-    /// Only from this time on: `2h`, `3d`, `1w`, `2026-01-31`, or RFC 3339
+    /// Only from this time on: `2h`, `3d`, `1w`, `yesterday`, `2026-01-31`, or RFC 3339
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<Timestamp>,
     /// Only before this time; a date includes the whole day

@@ -174,6 +174,21 @@ fn words_that_people_try_first_work() {
 }
 
 #[test]
+fn commands_in_the_tables_of_the_readme_exist() {
+    let readme = include_str!("../../../README.md");
+    let world = World::new();
+    let commands = plain(&world).commands_below(&[]);
+    let rows = readme.lines().filter(|line| line.starts_with("| `siglum "));
+    let spans = rows.flat_map(|row| row.split('`'));
+    let named = spans.filter_map(|span| span.strip_prefix("siglum "));
+    let named: Vec<&str> = named.filter_map(|rest| rest.split(' ').next()).collect();
+    assert!(named.len() > 20, "{named:?}");
+    for name in named {
+        assert!(commands.iter().any(|command| command == name), "{name}");
+    }
+}
+
+#[test]
 fn the_version_says_how_it_was_built_what_is_in_it_and_which_ledgers_it_writes() {
     let world = World::new();
     let repo = world.repo();

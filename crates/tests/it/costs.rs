@@ -93,7 +93,7 @@ pub(crate) fn written(repo: &Repo<'_>) -> u64 {
 }
 
 /// The turn stops, and its transcript is read.
-fn stop(repo: &Repo<'_>, agent: &mut Agent) {
+pub(crate) fn stop(repo: &Repo<'_>, agent: &mut Agent) {
     agent.stop();
     let size = fs::metadata(agent.transcript()).unwrap().len();
     let stream = &agent.native;

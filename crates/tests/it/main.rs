@@ -77,6 +77,7 @@ mod syncing;
 mod team;
 mod telemetry;
 mod telemetry_setup;
+mod ten_questions;
 mod text_files;
 mod traps;
 mod upgrades;

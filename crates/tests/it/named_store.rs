@@ -29,6 +29,7 @@ const ON_THE_OWN_LEDGER: &[&str] = &[
 /// Commands that ask the server, each with arguments that lead it as far as its store. They read and write nothing here.
 const ON_THE_NAMED_STORE: &[&str] = &[
     "show 1234567",
+    "show --limit 1",
     "search one",
     "cost",
     "session list",

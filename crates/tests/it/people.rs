@@ -128,6 +128,22 @@ fn a_person_committing_an_agents_lines_keeps_its_name_prompt_and_way_on() {
     }
 }
 
+/// Where nobody is seen committing, those who wrote the lines are known all the same.
+#[test]
+fn a_commit_by_nobody_has_the_writers_of_its_lines_in_the_log() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "writer");
+    agent.write("file", "one\ntwo\n");
+    agent.stop();
+    repo.sh("git add -A && git commit -q -m 'by a script'").ok();
+    repo.check("a script", "HEAD", "unknown unknown");
+    let log = repo.siglum(&["log", "-n", "1"]).ok();
+    let words: Vec<&str> = log.split_whitespace().collect();
+    let end = ["-", "claude-code", "2", "by", "a", "script"];
+    assert!(words.ends_with(&end), "{log}");
+}
+
 #[test]
 fn scripts_without_a_terminal_are_nobody() {
     let world = World::new();

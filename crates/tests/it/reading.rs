@@ -92,6 +92,37 @@ fn a_file_has_the_sessions_that_edited_it() {
 }
 
 #[test]
+fn without_a_name_the_newest_session_is_shown_and_turns_of_a_commit_are_its_sessions() {
+    let world = World::new();
+    let repo = world.repo();
+    let none = repo.siglum(&["show"]);
+    assert_eq!(none.code, Some(3), "{none:?}");
+    let mut one = Agent::start(&repo, "one");
+    one.sh("git commit -q --allow-empty -m cart").ok();
+    let _two = Agent::start(&repo, "two");
+    let shown = |args: &[&str]| world.json(&repo.dir, &[&["show"], args].concat());
+    assert_eq!(shown(&[])["native_ids"][0], "two");
+    for choice in [&["--full"][..], &["--limit", "1"], &["--turn", "1"]] {
+        let behind = shown(&[&["HEAD"], choice].concat());
+        assert_eq!(behind["native_ids"][0], "one", "{choice:?}");
+    }
+    assert_eq!(shown(&["HEAD"])["committer"]["verdict"], "certain");
+    repo.sh("git commit -q --allow-empty -m script").ok();
+    for command in [&["show", "HEAD", "--full"][..], &["resume", "HEAD"]] {
+        let nobody = repo.siglum(command);
+        assert_eq!(nobody.code, Some(3), "{command:?}: {nobody:?}");
+    }
+    one.prompt("Round it");
+    let last = shown(&["--limit", "1"]);
+    assert_eq!(last["native_ids"][0], "one");
+    let turns = last["turns"].as_array().unwrap();
+    assert_eq!(turns.len(), 1, "{last}");
+    assert!(turns[0].to_string().contains("Round it"), "{last}");
+    let nobody = repo.siglum(&["show", "--team"]);
+    assert_eq!(nobody.code, Some(2), "{nobody:?}");
+}
+
+#[test]
 fn a_session_is_followed_to_its_end() {
     let world = World::new();
     let repo = world.repo();

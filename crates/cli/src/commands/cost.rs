@@ -63,7 +63,7 @@ pub struct Args {
     /// Group usage by this dimension
     #[arg(long, value_name = "WHAT", default_value = "session", value_parser = by())]
     pub by: By,
-    /// Only from this time on: `2h`, `3d`, `1w`, `2026-01-31`, RFC 3339, or `all`
+    /// Only from this time on: `2h`, `3d`, `1w`, `yesterday`, `2026-01-31`, RFC 3339, or `all`
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<Since>,
     /// Only before this time; a date includes the whole day

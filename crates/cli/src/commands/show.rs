@@ -1,7 +1,9 @@
 //! `siglum show`: whatever a name means.
 
-use siglum_domain::Oid;
+use siglum_domain::{Oid, SessionId};
+use siglum_engine::identity::repositories;
 use siglum_engine::views::find::{self, FindError, Named};
+use siglum_ledger::{Ledger, RepositoryRecord, SessionFilter, read};
 
 use super::session::export::Format;
 use super::session::show::{Depth, TURNS};
@@ -12,12 +14,18 @@ use crate::store;
 
 /// Show a session, a checkpoint, or the session behind a commit
 ///
+/// Without a name, shows the newest session of this repository. Of a commit, shows what `siglum why` does, or, with an
+/// option that chooses turns or a format, the session behind it.
+///
 /// For a server store, shows sessions and checkpoints. To look up commits, run `siglum why` against its gateway.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   Show a session with its turns
     siglum show a1b2c3d4
+
+  Show what changed in the last turn of the newest session here
+    siglum show --limit 1
 
   Show the session behind the last commit, in full
     siglum show HEAD --full
@@ -28,31 +36,37 @@ Examples:
   Show what changed in the last turn of a colleague's session
     siglum show a1b2c3d4 --team --limit 1")]
 pub struct Args {
-    /// Id or the last digits of it, the agent's native id of a session, or a commit
+    /// Id or the last digits of it, the agent's native id of a session, or a commit; default: the newest session here
     #[arg(value_name = "SESSION|CHECKPOINT|COMMIT")]
-    name: String,
+    name: Option<String>,
     #[command(flatten)]
     depth: Depth,
     #[command(flatten)]
     format: Format,
     /// Show a session at the team's gateway, and what changed in its last turns; needs a launcher token
-    #[arg(long, conflicts_with_all = ["turn", "full", "md", "html"])]
+    #[arg(long, requires = "name", conflicts_with_all = ["turn", "full", "md", "html"])]
     team: bool,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let Some(name) = &args.name else {
+        let (mut ledger, here) = store::settled(cx)?;
+        let id = newest(cx, &mut ledger, here, false)?
+            .ok_or_else(|| CommandError::not_found("no session is recorded here"))?;
+        return session::show::session(cx, &mut ledger, id, args.depth, args.format);
+    };
     if args.team {
-        return team::session::run(cx, &args.name, args.depth.limit.unwrap_or(TURNS));
+        return team::session::run(cx, name, args.depth.limit.unwrap_or(TURNS));
     }
     let mut ledger = store::open(cx)?;
-    let found = match find::anything(&mut ledger, &args.name) {
+    let found = match find::anything(&mut ledger, name) {
         Ok(named) => Some(named),
         Err(FindError::NotFound { .. }) => None,
         Err(other) => return Err(other.into()),
     };
-    match (found, commit(cx, &args.name)?) {
+    match (found, commit(cx, name)?) {
         (Some(named), Some(commit)) => Err(FindError::Ambiguous {
-            text: args.name.clone(),
+            text: name.clone(),
             meanings: vec![
                 match named {
                     Named::Session(id) => id.to_string(),
@@ -66,6 +80,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             session::show::session(cx, &mut ledger, id, args.depth, args.format)
         }
         (Some(Named::Checkpoint(id)), None) => checkpoint::show::checkpoint(cx, &mut ledger, id),
+        (None, Some(_)) if args.is_about_turns() => {
+            let id = why::session_behind(cx, name)?;
+            session::show::session(cx, &mut ledger, id, args.depth, args.format)
+        }
         (None, Some(commit)) => {
             drop(ledger);
             let commit = commit.to_string();
@@ -77,17 +95,48 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
                 cx,
             )
         }
-        (None, None) => match find::by_name(&mut ledger, &args.name)? {
+        (None, None) => match find::by_name(&mut ledger, name)? {
             Some(id) => session::show::session(cx, &mut ledger, id, args.depth, args.format),
             None => Err(CommandError::not_found(format!(
-                "no session, checkpoint or commit `{}`",
-                args.name
+                "no session, checkpoint or commit `{name}`"
             ))
             .hint(
                 "Run `siglum session list`, `siglum checkpoint list` or `siglum log` to find it.",
             )),
         },
     }
+}
+
+impl Args {
+    /// Whether turns are asked for, of which a commit has none.
+    const fn is_about_turns(&self) -> bool {
+        let Depth { full, turn, limit } = self.depth;
+        full || turn.is_some() || limit.is_some() || self.format.is_document()
+    }
+}
+
+/// The newest session of this repository and its clones; on a server, of all repositories.
+pub(super) fn newest(
+    cx: &Cx,
+    ledger: &mut dyn Ledger,
+    here: Option<RepositoryRecord>,
+    open: bool,
+) -> Result<Option<SessionId>, CommandError> {
+    let repositories = match store::is_server() {
+        true => Vec::new(),
+        false => {
+            let here = cx.recorded(here)?;
+            read(ledger, |tx| repositories::clones(tx, &[here.id]))?
+        }
+    };
+    let filter = SessionFilter {
+        repositories,
+        open,
+        limit: 1,
+        ..SessionFilter::default()
+    };
+    let listed = read(ledger, |tx| tx.sessions(&filter))?;
+    Ok(listed.first().map(|listing| listing.record.id))
 }
 
 /// The commit that a name means here, if it could be one. What a server's store has of commits is asked of its gateway.

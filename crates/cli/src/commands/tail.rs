@@ -7,13 +7,13 @@ use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::{Body, Fact, Outcome, Role};
-use siglum_engine::identity::repositories;
 use siglum_engine::record::passages::Passages;
 use siglum_engine::views::find;
-use siglum_ledger::{Ledger, LedgerError, RepositoryRecord, SessionFilter, SqliteLedger, read};
+use siglum_ledger::{Ledger, LedgerError, SqliteLedger, read};
 
 use super::session::page::work;
 use super::session::show::outcome as word_of;
+use super::show;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::Stop;
@@ -64,7 +64,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let (mut ledger, here) = cx.settled()?;
     let session = match &args.session {
         Some(text) => find::session(&mut ledger, text)?,
-        None => newest(&mut ledger, &cx.recorded(here)?)?,
+        None => show::newest(cx, &mut ledger, here, true)?.ok_or_else(|| {
+            CommandError::not_found("no session of this repository is open")
+                .hint("Run `siglum session list` to list the sessions, and name one.")
+        })?,
     };
     let stop = Stop::catch()?;
     let mut tail = Tail {
@@ -90,24 +93,6 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             return Ok(());
         }
     }
-}
-
-/// The newest session of a repository that has not ended.
-fn newest(ledger: &mut SqliteLedger, here: &RepositoryRecord) -> Result<SessionId, CommandError> {
-    let listed = read(ledger, |tx| {
-        let filter = SessionFilter {
-            repositories: repositories::clones(tx, &[here.id])?,
-            open: true,
-            limit: 1,
-            ..SessionFilter::default()
-        };
-        tx.sessions(&filter)
-    })?;
-    let newest = listed.first().map(|listing| listing.record.id);
-    newest.ok_or_else(|| {
-        CommandError::not_found("no session of this repository is open")
-            .hint("Run `siglum session list` to list the sessions, and name one.")
-    })
 }
 
 /// The place before the last prompt of a session.

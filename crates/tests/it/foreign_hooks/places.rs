@@ -59,10 +59,12 @@ fn hooks_that_come_later_are_named_by_doctor_and_called_after_its_fix() {
     assert!(ran.exists(), "their reference-transaction runs");
 }
 
-/// Hooks that a project has in its checkout, of which `.git/hooks` has links: nothing of Siglum's can get into a commit.
+/// Hooks that a project has in its checkout, where `.git/hooks` has links to them or the settings name their directory:
+/// nothing of Siglum's can get into a commit.
 #[test]
-fn hooks_that_are_committed_behind_a_link_are_not_changed() {
+fn hooks_that_are_committed_are_not_changed() {
     for link in [
+        "mv .git/hooks tools && git config core.hooksPath tools",
         "mv .git/hooks tools && ln -s ../tools .git/hooks",
         "mkdir tools && mv .git/hooks/commit-msg tools && ln -s ../../tools/commit-msg .git/hooks/",
     ] {

@@ -131,4 +131,30 @@ mod tests {
             assert!(readme.contains(&line), "the README lacks `{line}`");
         }
     }
+
+    #[test]
+    fn the_readme_begins_with_one_line_and_has_daily_commands_apart_from_servers() {
+        let root = workspace::root();
+        let readme = workspace::read(&root.join("README.md")).unwrap();
+        let line = "Install\n\n```sh\ncurl -fsSL {{repository}}/releases/latest/download/install.sh | sh\n```\n";
+        let line = Facts::load().unwrap().fill(line).unwrap();
+        let (_, first) = readme.split_once("\n## ").unwrap();
+        assert!(first.starts_with(&line), "the first section is {line}");
+        assert!(readme.contains("](docs/demo.svg)") && root.join("docs/demo.svg").is_file());
+        let (_, rest) = readme.split_once("\n### Every day\n").unwrap();
+        let (daily, rest) = rest
+            .split_once("\n### Pipelines, teams and platforms\n")
+            .unwrap();
+        let (servers, _) = rest.split_once("\n## ").unwrap();
+        for (command, is_daily) in [
+            ("`siglum why <commit>`", true),
+            ("`siglum log`", true),
+            ("`siglum resume <id>`", true),
+            ("`siglum serve`", false),
+            ("`siglum mcp`", false),
+        ] {
+            let there = [daily, servers].map(|section| section.contains(command));
+            assert_eq!(there, [is_daily, !is_daily], "{command}");
+        }
+    }
 }

@@ -52,30 +52,12 @@ pub(super) fn find(
         }
         .into()),
         (Some(id), None) => Ok(id),
-        (None, Some(_)) => behind(cx, text),
+        (None, Some(_)) => why::session_behind(cx, text),
         (None, None) => match find::by_name(ledger, text)? {
             Some(id) => Ok(id),
-            None if why::names_lines(cx, text)? => behind(cx, text),
+            None if why::names_lines(cx, text)? => why::session_behind(cx, text),
             None => by_words(cx, ledger, here, words),
         },
-    }
-}
-
-/// The session behind a commit or lines of a file.
-fn behind(cx: &Cx, text: &str) -> Result<SessionId, CommandError> {
-    let sessions = why::sessions_behind(cx, text)?;
-    match sessions[..] {
-        [session] => Ok(session),
-        [] => Err(
-            CommandError::not_found(format!("no session recorded for `{text}`")).hint(format!(
-                "Run `siglum why {text}` to see what is known of it."
-            )),
-        ),
-        _ => Err(FindError::Ambiguous {
-            text: text.to_owned(),
-            meanings: sessions.iter().map(ToString::to_string).collect(),
-        }
-        .into()),
     }
 }
 

@@ -30,6 +30,9 @@ Examples:
   List the sessions that have not ended
     siglum session list --open
 
+  List what agents did yesterday
+    siglum session list --since yesterday --until yesterday
+
   List the sessions of an issue in the last week
     siglum session list --link issue=42 --since 7d
 

@@ -14,6 +14,7 @@ use siglum_engine::commits::elsewhere;
 use siglum_engine::commits::judgements::{self, Explanation};
 use siglum_engine::commits::prompts::Prompt;
 use siglum_engine::commits::why::{self, SessionCard, Why};
+use siglum_engine::views::find::FindError;
 use siglum_gitstore::BlameLine;
 use siglum_ledger::{RepositoryRecord, SqliteLedger, read, stored_facts};
 
@@ -228,8 +229,26 @@ pub fn names_lines(cx: &Cx, text: &str) -> Result<bool, CommandError> {
     Ok(cx.find_repo().is_some() && lines::target(cx, text)?.is_some())
 }
 
+/// The session behind a commit or lines of a file.
+pub fn session_behind(cx: &Cx, text: &str) -> Result<SessionId, CommandError> {
+    let sessions = sessions_behind(cx, text)?;
+    match sessions[..] {
+        [session] => Ok(session),
+        [] => Err(
+            CommandError::not_found(format!("no session recorded for `{text}`")).hint(format!(
+                "Run `siglum why {text}` to see what is known of it."
+            )),
+        ),
+        _ => Err(FindError::Ambiguous {
+            text: text.to_owned(),
+            meanings: sessions.iter().map(ToString::to_string).collect(),
+        }
+        .into()),
+    }
+}
+
 /// The sessions that made a commit, or wrote the lines of a file; none where nobody is known to have done so.
-pub fn sessions_behind(cx: &Cx, text: &str) -> Result<Vec<SessionId>, CommandError> {
+fn sessions_behind(cx: &Cx, text: &str) -> Result<Vec<SessionId>, CommandError> {
     let args = Args {
         commit: text.to_owned(),
         explain: false,
@@ -245,7 +264,9 @@ pub fn sessions_behind(cx: &Cx, text: &str) -> Result<Vec<SessionId>, CommandErr
     let session = session.or(why.claim.as_ref().map(|claim| claim.session));
     Ok(match session {
         Some(session) => vec![session],
-        None => why.judgement.candidates.clone(),
+        None if why.judgement.verdict == Verdict::Ambiguous => why.judgement.candidates.clone(),
+        // Its candidates are not known to have anything to do with it.
+        None => Vec::new(),
     })
 }
 
