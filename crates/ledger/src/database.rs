@@ -74,6 +74,9 @@ pub(crate) trait Database {
     /// Rows were written that have sums, those of a table that a condition picks.
     fn sum(&mut self, table: &'static str, rows: &str, values: &[Value<'_>]) -> Result<()>;
 
+    /// A row was inserted together with its sum, the one of a table that a condition picks.
+    fn count_new(&mut self, table: &'static str, row: &str, values: &[Value<'_>]) -> Result<()>;
+
     /// Rows that have sums are about to be replaced, those of a table that a condition picks.
     fn uncount(&mut self, table: &'static str, rows: &str, values: &[Value<'_>]) -> Result<()>;
 

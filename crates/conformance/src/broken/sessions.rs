@@ -44,6 +44,7 @@ broken! { Sessions, SESSIONS, LIMITED;
     List bound_to(process: &str) -> Vec<Binding>;
     List bindings(session: SessionId) -> Vec<Binding>;
     Own turn(session: SessionId, native: &str, fresh: TurnId, at: Timestamp) -> TurnId;
+    Own begin_turn(turn: &TurnRecord, prompt: Option<u64>) -> TurnId;
     Find last_turn(session: SessionId) -> Option<TurnRecord>;
     List turns_of(session: SessionId) -> Vec<TurnRecord>;
     Write note_prompt(turn: TurnId, sequence: u64) -> ();

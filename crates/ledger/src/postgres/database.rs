@@ -72,6 +72,10 @@ impl Database for Tx<'_> {
         Ok(())
     }
 
+    fn count_new(&mut self, _: &'static str, _: &str, _: &[Value<'_>]) -> Result<()> {
+        Ok(())
+    }
+
     fn uncount(&mut self, _: &'static str, _: &str, _: &[Value<'_>]) -> Result<()> {
         Ok(())
     }

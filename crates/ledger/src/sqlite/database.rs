@@ -95,6 +95,10 @@ impl Database for Tx<'_> {
         self.sum_rows(table, rows, values)
     }
 
+    fn count_new(&mut self, table: &'static str, row: &str, values: &[Value<'_>]) -> Result<()> {
+        self.count_row(table, row, values)
+    }
+
     fn uncount(&mut self, table: &'static str, rows: &str, values: &[Value<'_>]) -> Result<()> {
         self.uncount_rows(table, rows, values)
     }

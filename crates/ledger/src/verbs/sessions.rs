@@ -472,6 +472,29 @@ impl<D: OwnSessions> Sessions for D {
         Ok(id)
     }
 
+    fn begin_turn(&mut self, t: &TurnRecord, prompt: Option<u64>) -> Result<TurnId> {
+        let sql = sql!(
+            "INSERT INTO turns ([tenant,] id, session, native, opened_at, prompt[|, sum]) \
+             VALUES ([$1,] ?1, ?2, ?3, ?4, ?5[|, row_sum(?1, ?2, ?3, ?4, ?5)]) ON CONFLICT DO NOTHING"
+        );
+        let of: [Value<'_>; 5] = [
+            &Col(t.id),
+            &Col(t.session),
+            &t.native,
+            &Col(t.opened_at),
+            &prompt.map(int),
+        ];
+        if self.run(sql, &of)? > 0 {
+            self.count_new("turns", "id = ?1", &[&Col(t.id)])?;
+            return Ok(t.id);
+        }
+        let id = self.turn(t.session, &t.native, t.id, t.opened_at)?;
+        if let Some(sequence) = prompt {
+            self.note_prompt(id, sequence)?;
+        }
+        Ok(id)
+    }
+
     fn last_turn(&mut self, session: SessionId) -> Result<Option<TurnRecord>> {
         let sql = sql!(
             "SELECT id, session, native, opened_at FROM turns WHERE [tenant = $1 AND] session = ?1 \
