@@ -107,8 +107,8 @@ pub(crate) trait Database {
         Ok(())
     }
 
-    /// The number of the next statement of this ledger, which nobody else gets.
-    fn next_statement(&mut self) -> Result<u64>;
+    /// The number of the first of so many statements of this ledger that come next. Nobody else gets their numbers.
+    fn next_statements(&mut self, many: u64) -> Result<u64>;
 
     /// Notes where a session works, or only has commits. Gives how many rows that changed.
     fn put_place(

@@ -172,6 +172,13 @@ pub trait Sessions {
         source: &str,
         statement: &Statement,
     ) -> Result<u64>;
+    /// Records statements in this order, each with its source, in the same way: what they come to is folded once.
+    fn state_all(
+        &mut self,
+        at: Timestamp,
+        by: &str,
+        statements: &[(&str, &Statement)],
+    ) -> Result<()>;
     /// What was stated of a session, in order.
     fn statements_of_session(&mut self, session: SessionId) -> Result<Vec<StatementRecord>>;
     /// What was stated of a commit, in order.

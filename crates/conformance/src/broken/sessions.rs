@@ -51,6 +51,7 @@ broken! { Sessions, SESSIONS, LIMITED;
     Find first_prompt(session: SessionId) -> Option<(TurnId, u64)>;
     Find last_prompt(session: SessionId, until: Timestamp) -> Option<(TurnId, u64)>;
     Own state(at: Timestamp, by: &str, source: &str, statement: &Statement) -> u64;
+    Write state_all(at: Timestamp, by: &str, statements: &[(&str, &Statement)]) -> ();
     List statements_of_session(session: SessionId) -> Vec<StatementRecord>;
     List statements_of_commit(repository: RepositoryId, commit: &Oid) -> Vec<StatementRecord>;
     List statements_of_commit_anywhere(commit: &Oid) -> Vec<StatementRecord>;

@@ -123,7 +123,7 @@ impl Database for Tx<'_> {
         Ok(payloads.into_iter().map(|p| p.map(Ok)).collect())
     }
 
-    fn next_statement(&mut self) -> Result<u64> {
+    fn next_statements(&mut self, _: u64) -> Result<u64> {
         let sql = "SELECT coalesce(max(sequence), 0) + 1 FROM statements WHERE ledger = ?1";
         let of = Col(self.ledger);
         self.one(sql, &[&of], |row| row.count(0))

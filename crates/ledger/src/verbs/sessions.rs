@@ -9,7 +9,9 @@ use siglum_domain::{
 use super::listing::{SESSION, readable_session};
 use super::places::{fold_hour, works_in};
 use super::repositories::{REPOSITORY, repositories};
-use super::statements::{STATEMENTS, fold_links_ever, statement_row, statements_of_session};
+use super::statements::{
+    STATEMENTS, fold_links_ever, state_all, statement_row, statements_of_session,
+};
 use crate::columns::{Col, Row, Texts, Value, int};
 use crate::database::Database;
 use crate::lookup::{BY_TAIL, behind_start, short_forms};
@@ -545,7 +547,19 @@ impl<D: OwnSessions> Sessions for D {
         source: &str,
         statement: &Statement,
     ) -> Result<u64> {
-        super::statements::state(self, (at, by, source), statement)
+        state_all(self, (at, by), &[(source, statement)])
+    }
+
+    fn state_all(
+        &mut self,
+        at: Timestamp,
+        by: &str,
+        statements: &[(&str, &Statement)],
+    ) -> Result<()> {
+        match statements.is_empty() {
+            true => Ok(()),
+            false => state_all(self, (at, by), statements).map(drop),
+        }
     }
 
     fn statements_of_session(&mut self, session: SessionId) -> Result<Vec<StatementRecord>> {
