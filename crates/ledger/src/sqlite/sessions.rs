@@ -48,11 +48,14 @@ impl OwnSessions for Tx<'_> {
     ) -> Result<()> {
         // SQLite writes each index anew whose columns are set at all, and runs each trigger on one of them. Most entries of a
         // log move the last activity alone, so all else is set where it changes.
-        let rare = "UPDATE sessions SET unseen = unseen AND last_at >= ?2, created_at = min(created_at, ?2) \
-             WHERE id = ?1 AND (created_at > ?2 OR unseen AND last_at < ?2)";
-        let mut changed = self.run(rare, &[&Col(session), &Col(at)])?;
-        let later = "UPDATE sessions SET last_at = ?2 WHERE id = ?1 AND last_at < ?2";
-        self.run(later, &[&Col(session), &Col(at)])?;
+        let later = "UPDATE sessions SET last_at = ?2 \
+             WHERE id = ?1 AND last_at < ?2 AND created_at <= ?2 AND NOT unseen";
+        let mut changed = 0;
+        if self.run(later, &[&Col(session), &Col(at)])? == 0 {
+            let other = "UPDATE sessions SET unseen = unseen AND last_at >= ?2, last_at = max(last_at, ?2), \
+                 created_at = min(created_at, ?2) WHERE id = ?1 AND (last_at < ?2 OR created_at > ?2)";
+            changed = self.run(other, &[&Col(session), &Col(at)])?;
+        }
         let (repository, worktree) = place.unzip();
         if repository.is_some() || cwd.is_some() {
             let sql = "UPDATE sessions SET repository = coalesce(repository, ?2), worktree = coalesce(worktree, ?3), \
