@@ -12,6 +12,10 @@ use super::sample::*;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new("statements are numbered from 1 without holes", numbered),
+    Check::new(
+        "several statements at once are as one after the other",
+        at_once,
+    ),
     Check::new("every kind of statement comes back whole", kinds),
     Check::new(
         "statements are found by session and by commit, in order",
@@ -75,6 +79,44 @@ fn numbered(shelf: &dyn Shelf) -> Outcome {
     let numbers: Vec<_> = found.iter().map(|s| (s.ledger, s.sequence)).collect();
     let home = desk.0.id();
     same!(numbers, [(home, 1), (home, 2)], "ledger and number");
+    Ok(())
+}
+
+fn at_once(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let detached = Statement::LinkDetached {
+        session: session_id(1),
+        link: Link::IssueNumber(7),
+    };
+    let stated = [
+        ("cli", attached(1, 7)),
+        ("cli", attached(2, 7)),
+        ("api", attached(1, 8)),
+        ("api", detached),
+    ];
+    let [first, second] = [&stated[..3], &stated[3..]].map(|some| {
+        let each = some.iter().map(|(source, statement)| (*source, statement));
+        each.collect::<Vec<_>>()
+    });
+    desk.write(|tx| tx.state_all(at(1), "Ann", &[]))?;
+    desk.write(|tx| tx.state_all(at(1), "Ann", &first))?;
+    desk.write(|tx| tx.state_all(at(2), "Ann", &second))?;
+    same!(
+        desk.write(|tx| tx.state(at(3), "Ann", "cli", &attached(2, 9)))?,
+        5,
+        "the number behind them"
+    );
+    let found = desk.read(|tx| tx.statements_of_session(session_id(1)))?;
+    let found: Vec<_> = found
+        .iter()
+        .map(|s| (s.sequence, s.source.as_str(), &s.statement))
+        .collect();
+    let wanted = [(1_u64, 0), (3, 2), (4, 3)].map(|(n, of)| (n, stated[of].0, &stated[of].1));
+    same!(found, wanted, "statements of a session");
+    let linked = desk.read(|tx| tx.sessions_by_link_start("issue_number", ""))?;
+    let wanted = [("7", 2), ("8", 1), ("9", 2)].map(|(issue, n)| (issue.to_owned(), session_id(n)));
+    same!(linked, wanted, "links that are attached");
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use super::sample::*;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::new("a turn has one id and its earliest time", turns),
+    Check::new("a turn begins with its prompt, and once", begun),
     Check::new("the last turn is the one opened last", last_turn),
     Check::new("the first prompt of a turn stands", first_prompt),
     Check::new(
@@ -31,6 +32,46 @@ fn turns(shelf: &dyn Shelf) -> Outcome {
     let last = desk.read(|tx| tx.last_turn(session_id(1)))?;
     let last = last.map(|t| (t.id, t.opened_at));
     same!(last, Some((turn_id(3), at(4))), "the last turn");
+    Ok(())
+}
+
+fn begun(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    furnish(&mut desk)?;
+    let turn = |n, native: &str, seconds| TurnRecord {
+        id: turn_id(n),
+        session: session_id(1),
+        native: native.to_owned(),
+        opened_at: at(seconds),
+    };
+    let ids = desk.write(|tx| {
+        tx.turn(session_id(1), "seen", turn_id(3), at(9))?;
+        Ok([
+            tx.begin_turn(&turn(1, "p", 5), Some(10))?,
+            tx.begin_turn(&turn(2, "q", 6), None)?,
+            tx.begin_turn(&turn(4, "p", 7), Some(20))?,
+            tx.begin_turn(&turn(5, "seen", 8), Some(30))?,
+        ])
+    })?;
+    same!(ids, [1, 2, 1, 3].map(turn_id), "ids of turns that begin");
+    let (turns, first, last) = desk.read(|tx| {
+        Ok((
+            tx.turns_of(session_id(1))?,
+            tx.first_prompt(session_id(1))?,
+            tx.last_prompt(session_id(1), at(9))?,
+        ))
+    })?;
+    let wanted = [turn(1, "p", 5), turn(2, "q", 6), turn(3, "seen", 8)];
+    same!(turns, wanted, "turns that began");
+    let prompts = (first, last);
+    let wanted = (Some((turn_id(1), 10)), Some((turn_id(3), 30)));
+    same!(prompts, wanted, "the prompts of turns that began");
+    same!(desk.read(|tx| tx.unlike(9))?, [], "turns with another sum");
+    same!(
+        desk.read(|tx| tx.miscounts())?,
+        [],
+        "tables with other rows"
+    );
     Ok(())
 }
 

@@ -74,6 +74,9 @@ pub(crate) trait Database {
     /// Rows were written that have sums, those of a table that a condition picks.
     fn sum(&mut self, table: &'static str, rows: &str, values: &[Value<'_>]) -> Result<()>;
 
+    /// A row was inserted together with its sum, the one of a table that a condition picks.
+    fn count_new(&mut self, table: &'static str, row: &str, values: &[Value<'_>]) -> Result<()>;
+
     /// Rows that have sums are about to be replaced, those of a table that a condition picks.
     fn uncount(&mut self, table: &'static str, rows: &str, values: &[Value<'_>]) -> Result<()>;
 
@@ -104,8 +107,8 @@ pub(crate) trait Database {
         Ok(())
     }
 
-    /// The number of the next statement of this ledger, which nobody else gets.
-    fn next_statement(&mut self) -> Result<u64>;
+    /// The number of the first of so many statements of this ledger that come next. Nobody else gets their numbers.
+    fn next_statements(&mut self, many: u64) -> Result<u64>;
 
     /// Notes where a session works, or only has commits. Gives how many rows that changed.
     fn put_place(

@@ -144,6 +144,9 @@ pub trait Sessions {
         fresh: TurnId,
         at: Timestamp,
     ) -> Result<TurnId>;
+    /// A turn that is almost always new, with the entry that holds its prompt: the same as [`Sessions::turn`] and
+    /// [`Sessions::note_prompt`], at once. Gives its id.
+    fn begin_turn(&mut self, turn: &TurnRecord, prompt: Option<u64>) -> Result<TurnId>;
     /// The turn opened last.
     fn last_turn(&mut self, session: SessionId) -> Result<Option<TurnRecord>>;
     /// The turns of a session, in the order in which they were opened.
@@ -169,6 +172,13 @@ pub trait Sessions {
         source: &str,
         statement: &Statement,
     ) -> Result<u64>;
+    /// Records statements in this order, each with its source, in the same way: what they come to is folded once.
+    fn state_all(
+        &mut self,
+        at: Timestamp,
+        by: &str,
+        statements: &[(&str, &Statement)],
+    ) -> Result<()>;
     /// What was stated of a session, in order.
     fn statements_of_session(&mut self, session: SessionId) -> Result<Vec<StatementRecord>>;
     /// What was stated of a commit, in order.

@@ -8,7 +8,7 @@ use siglum_domain::{RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_ledger::{
     Appended, CheckpointFilter, CheckpointRecord, CommitFilter, CommitRecord, DeclineRecord,
     EditRecord, IntentRecord, LedgerError, NewEntry, Order, RunningCall, SessionFilter,
-    SessionListing, Statement,
+    SessionListing, Statement, TurnRecord,
 };
 
 use super::{BrokenTx, Fault};
@@ -56,6 +56,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault::Ignores("sessions", "links"),
     Fault::Ignores("sessions", "order"),
     Fault::Ignores("sessions", "limit"),
+    Fault::Ignores("begin_turn", "prompt"),
     Fault::Ignores("entries", "after"),
     Fault::Ignores("running_calls", "since"),
     Fault::Ignores("edits", "until"),
@@ -111,6 +112,16 @@ impl BrokenTx<'_> {
         let id = self.good.turn(session, native, fresh, at)?;
         Ok(if self.state.fault == Fault::TakesFresh {
             fresh
+        } else {
+            id
+        })
+    }
+
+    pub(super) fn begin_turn(&mut self, turn: &TurnRecord, prompt: Option<u64>) -> Result<TurnId> {
+        let prompt = prompt.filter(|_| !self.ignores("begin_turn", "prompt"));
+        let id = self.good.begin_turn(turn, prompt)?;
+        Ok(if self.state.fault == Fault::TakesFresh {
+            turn.id
         } else {
             id
         })

@@ -124,6 +124,18 @@ pub(crate) fn put(
         (None, Some(session)) => pipeline(&statements::links(&tx.statements_of_session(session)?)),
         (named, _) => named.clone(),
     };
+    put_in(tx, ids, redactor, at, entry, pipeline)
+}
+
+/// [`put`], in a pipeline that is known, or in none.
+fn put_in(
+    tx: &mut dyn Transaction,
+    ids: &dyn IdSource,
+    redactor: &Redactor,
+    at: Timestamp,
+    entry: &Entry,
+    pipeline: Option<String>,
+) -> Result<u64, LedgerError> {
     let text = |text: &str, most| {
         let clean = redactor.redact(text);
         clean.as_str().chars().take(most).collect::<String>()
@@ -178,12 +190,12 @@ pub fn session_created(
             "session {session} is not there"
         )));
     };
-    let links = links(&statements::links(&tx.statements_of_session(session)?));
+    let attached = statements::links(&tx.statements_of_session(session)?);
     let mut body = json!({
         "agent": record.agent.as_str(),
         "conversation_id": record.conversation.as_str(),
         "cwd": record.cwd,
-        "links": links,
+        "links": links(&attached),
         "parent": record.parent.map(|(parent, _)| parent.to_string()),
         "relation": record.parent.map(|(_, relation)| relation.as_str()),
         "repositories": record.repository.iter().map(|r| r.to_string()).collect::<Vec<_>>(),
@@ -195,7 +207,8 @@ pub fn session_created(
     let entry = Entry::done(by, Action::SessionCreated)
         .for_session(session)
         .with(body);
-    put(tx, here.ids, here.redactor, here.now(), &entry)
+    let (at, pipeline) = (here.now(), pipeline(&attached));
+    put_in(tx, here.ids, here.redactor, at, &entry, pipeline)
 }
 
 /// Links field by field: every field that there is, with its values as JSON has them. Entries from before have numbers as

@@ -143,14 +143,13 @@ pub fn change_in(
         }
         changed.push(link.clone());
     }
-    for link in &changed {
-        let link = link.clone();
-        let statement = match change {
-            Change::Attach => Statement::LinkAttached { session, link },
-            Change::Detach => Statement::LinkDetached { session, link },
-        };
-        tx.state(at, by, source, &statement)?;
-    }
+    let statement = |link: Link| match change {
+        Change::Attach => Statement::LinkAttached { session, link },
+        Change::Detach => Statement::LinkDetached { session, link },
+    };
+    let stated: Vec<Statement> = changed.iter().cloned().map(statement).collect();
+    let stated: Vec<(&str, &Statement)> = stated.iter().map(|s| (source, s)).collect();
+    tx.state_all(at, by, &stated)?;
     if !changed.is_empty() {
         let action = match change {
             Change::Attach => Action::LinkAttached,

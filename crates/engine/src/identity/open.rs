@@ -81,14 +81,15 @@ pub(crate) fn open_session(
         Some(Name::Caller(name)) => tx.add_caller_name(&new.record.agent, name, session, at)?,
         None => {}
     }
-    for Stated { link, source } in &new.links.0 {
-        let link = link.clone();
-        let attached = Statement::LinkAttached { session, link };
-        tx.state(at, new.by, source, &attached)?;
-    }
-    if let Some((source, statement)) = &new.statement {
-        tx.state(at, new.by, source, statement)?;
-    }
+    let attached = |stated: &Stated| Statement::LinkAttached {
+        session,
+        link: stated.link.clone(),
+    };
+    let links: Vec<Statement> = new.links.0.iter().map(attached).collect();
+    let sources = new.links.0.iter().map(|stated| stated.source.as_str());
+    let other = new.statement.iter().map(|(source, other)| (*source, other));
+    let stated: Vec<(&str, &Statement)> = sources.zip(&links).chain(other).collect();
+    tx.state_all(at, new.by, &stated)?;
     if let Some((here, more)) = &new.audit {
         audit::session_created(tx, here, new.by, session, more.clone())?;
     }

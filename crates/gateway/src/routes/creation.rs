@@ -207,7 +207,11 @@ impl Wanted {
             let response = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
             // What goes into the audit comes last: until the end of the transaction nobody else writes there.
             let (seconds, of) = (self.token_seconds, &self.credential);
-            let token = token(here, tx, session, seconds, digest, of, Earlier::Kept)?;
+            let earlier = match created.already {
+                true => Earlier::Kept,
+                false => Earlier::None,
+            };
+            let token = token(here, tx, session, seconds, digest, of, earlier)?;
             if !created.already {
                 remote::created(here, tx, &new, session, &self.from)?;
             }
@@ -341,6 +345,8 @@ fn directory(text: &str) -> Result<String, Problem> {
 /// What becomes of the tokens that a session has when it gets another one.
 #[derive(Debug, Clone, Copy)]
 enum Earlier {
+    /// A session that is new has none.
+    None,
     /// Whoever drives it by one of them goes on.
     Kept,
     Replaced,
@@ -359,10 +365,10 @@ fn token(
     let now = here.now();
     let expires_at = now.plus_millis(i64::from(seconds) * 1000);
     let id = TokenId::mint(here.ids);
-    let before = tx.tokens(Some(session), None, 0)?;
     let mut replaced = match earlier {
-        Earlier::Kept => surplus(before, now),
-        Earlier::Replaced => before,
+        Earlier::None => Vec::new(),
+        Earlier::Kept => surplus(tx.tokens(Some(session), None, 0)?, now),
+        Earlier::Replaced => tx.tokens(Some(session), None, 0)?,
     };
     // Two that lock the same ones in another order would wait for each other.
     replaced.sort_by_key(|token| token.id);

@@ -8,8 +8,8 @@ use siglum_domain::{RepositoryId, SessionId};
 use siglum_engine::Here;
 use siglum_engine::driven::{remote, turn};
 use siglum_ledger::{
-    CheckpointRecord, LedgerError, RepositoryRecord, SessionFilter, SessionListing, SessionRecord,
-    Summary, Transaction,
+    CheckpointRecord, LedgerError, RepositoryRecord, SessionFilter, SessionListing, Summary,
+    Transaction,
 };
 
 use crate::wire::{Checkpoint, Link, Pin, Session};
@@ -28,10 +28,9 @@ pub(super) fn session(
     tx: &mut dyn Transaction,
     id: SessionId,
 ) -> Result<Option<Session>, LedgerError> {
-    let Some(record) = tx.session(id)? else {
+    let Some(listing) = listing(tx, id)? else {
         return Ok(None);
     };
-    let listing = listing(tx, record)?;
     sessions(tx, &[listing]).map(|mut found| found.pop())
 }
 
@@ -47,13 +46,16 @@ pub(super) fn shown_session(
 }
 
 /// A session with what it amounts to.
-fn listing(tx: &mut dyn Transaction, record: SessionRecord) -> Result<SessionListing, LedgerError> {
+fn listing(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<SessionListing>, LedgerError> {
     let filter = SessionFilter {
-        id: Some(record.id),
+        id: Some(id),
         ..SessionFilter::default()
     };
-    let found = tx.sessions(&filter)?.pop();
-    Ok(found.unwrap_or_else(|| SessionListing {
+    if let Some(found) = tx.sessions(&filter)?.pop() {
+        return Ok(Some(found));
+    }
+    let record = tx.session(id)?;
+    Ok(record.map(|record| SessionListing {
         record,
         summary: Summary::default(),
         commits: 0,

@@ -2,7 +2,7 @@
 
 use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId};
 
-use super::columns::{Col, count, raw};
+use super::columns::{Col, count, int, raw};
 use super::tx::{Access, Tx, Value as DriverValue};
 use crate::columns::{Row, Value};
 use crate::database::Database;
@@ -72,6 +72,10 @@ impl Database for Tx<'_> {
         Ok(())
     }
 
+    fn count_new(&mut self, _: &'static str, _: &str, _: &[Value<'_>]) -> Result<()> {
+        Ok(())
+    }
+
     fn uncount(&mut self, _: &'static str, _: &str, _: &[Value<'_>]) -> Result<()> {
         Ok(())
     }
@@ -97,10 +101,11 @@ impl Database for Tx<'_> {
         Self::free_blob(self, session, sequence)
     }
 
-    fn next_statement(&mut self) -> Result<u64> {
-        let sql = "INSERT INTO counters (tenant, name, value) VALUES ($1, 'statement', 1) \
-             ON CONFLICT (tenant, name) DO UPDATE SET value = counters.value + 1 RETURNING value";
-        Self::one(self, sql, &[], |row| count(row, 0))
+    fn next_statements(&mut self, many: u64) -> Result<u64> {
+        let sql = "INSERT INTO counters (tenant, name, value) VALUES ($1, 'statement', $2) \
+             ON CONFLICT (tenant, name) DO UPDATE SET value = counters.value + excluded.value \
+             RETURNING value - $2::bigint + 1";
+        Self::one(self, sql, &[&int(many)], |row| count(row, 0))
     }
 
     fn put_place(

@@ -7,6 +7,7 @@ use siglum_domain::audit::{Entry, GENESIS};
 use super::columns::int;
 use super::database::Tx;
 use crate::columns::Row;
+use crate::database::Database;
 use crate::verbs::audit::{ENTRY, OwnAudit, entry_row};
 use crate::{Audit, AuditFilter, LedgerError};
 
@@ -45,6 +46,13 @@ impl OwnAudit for Tx<'_> {
     fn next_entry(&mut self) -> Result<(u64, String)> {
         let (number, previous) = self.audit_end()?.unwrap_or_else(|| (0, GENESIS.to_owned()));
         Ok((number + 1, previous))
+    }
+
+    fn entry_added(&mut self, entry: &Entry) -> Result<()> {
+        let sql = "INSERT INTO audit_end (one, number, digest) VALUES (1, ?1, ?2) \
+             ON CONFLICT (one) DO UPDATE SET number = excluded.number, digest = excluded.digest";
+        self.run(sql, &[&int(entry.number), &entry.digest])?;
+        Ok(())
     }
 
     fn list_audit(&mut self, filter: &AuditFilter) -> Result<Vec<Entry>> {

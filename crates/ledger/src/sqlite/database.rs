@@ -95,6 +95,10 @@ impl Database for Tx<'_> {
         self.sum_rows(table, rows, values)
     }
 
+    fn count_new(&mut self, table: &'static str, row: &str, values: &[Value<'_>]) -> Result<()> {
+        self.count_row(table, row, values)
+    }
+
     fn uncount(&mut self, table: &'static str, rows: &str, values: &[Value<'_>]) -> Result<()> {
         self.uncount_rows(table, rows, values)
     }
@@ -119,7 +123,7 @@ impl Database for Tx<'_> {
         Ok(payloads.into_iter().map(|p| p.map(Ok)).collect())
     }
 
-    fn next_statement(&mut self) -> Result<u64> {
+    fn next_statements(&mut self, _: u64) -> Result<u64> {
         let sql = "SELECT coalesce(max(sequence), 0) + 1 FROM statements WHERE ledger = ?1";
         let of = Col(self.ledger);
         self.one(sql, &[&of], |row| row.count(0))

@@ -60,8 +60,10 @@ fn number(db: &Connection, key: &str) -> rusqlite::Result<Option<u32>> {
     .optional()
 }
 
+/// Prepared once, since every transaction asks for it.
 fn schema_version(db: &Connection) -> rusqlite::Result<u32> {
-    db.pragma_query_value(None, "user_version", |row| row.get(0))
+    let mut query = db.prepare_cached("PRAGMA user_version")?;
+    query.query_row([], |row| row.get(0))
 }
 
 /// Refuses a store that this program may not read or write, or that is older than it.

@@ -46,23 +46,27 @@ impl OwnSessions for Tx<'_> {
         place: Option<(RepositoryId, &str)>,
         cwd: Option<&str>,
     ) -> Result<()> {
-        // By itself, since SQLite writes each index anew whose columns are set at all, and few sessions are unseen.
-        let seen = "UPDATE sessions SET unseen = 0 WHERE id = ?1 AND unseen AND last_at < ?2";
-        self.run(seen, &[&Col(session), &Col(at)])?;
-        let sql = "UPDATE sessions SET last_at = max(last_at, ?2), created_at = min(created_at, ?2), \
-             repository = coalesce(repository, ?3), worktree = coalesce(worktree, ?4), cwd = coalesce(cwd, ?5) WHERE id = ?1";
+        // SQLite writes each index anew whose columns are set at all, and runs each trigger on one of them. Most entries of a
+        // log move the last activity alone, so all else is set where it changes.
+        let later = "UPDATE sessions SET last_at = ?2 \
+             WHERE id = ?1 AND last_at < ?2 AND created_at <= ?2 AND NOT unseen";
+        let mut changed = 0;
+        if self.run(later, &[&Col(session), &Col(at)])? == 0 {
+            let other = "UPDATE sessions SET unseen = unseen AND last_at >= ?2, last_at = max(last_at, ?2), \
+                 created_at = min(created_at, ?2) WHERE id = ?1 AND (last_at < ?2 OR created_at > ?2)";
+            changed = self.run(other, &[&Col(session), &Col(at)])?;
+        }
         let (repository, worktree) = place.unzip();
-        self.run(
-            sql,
-            &[
-                &Col(session),
-                &Col(at),
-                &repository.map(Col),
-                &worktree,
-                &cwd,
-            ],
-        )?;
-        self.sum("sessions", "id = ?1", &[&Col(session)])?;
+        if repository.is_some() || cwd.is_some() {
+            let sql = "UPDATE sessions SET repository = coalesce(repository, ?2), worktree = coalesce(worktree, ?3), \
+                 cwd = coalesce(cwd, ?4) WHERE id = ?1 AND (?2 IS NOT NULL AND repository IS NULL \
+                 OR ?3 IS NOT NULL AND worktree IS NULL OR ?4 IS NOT NULL AND cwd IS NULL)";
+            let of: [Value<'_>; 4] = [&Col(session), &repository.map(Col), &worktree, &cwd];
+            changed += self.run(sql, &of)?;
+        }
+        if changed > 0 {
+            self.sum("sessions", "id = ?1", &[&Col(session)])?;
+        }
         works_in(self, session, repository)?;
         fold_hour(self, session)
     }

@@ -144,6 +144,17 @@ impl Tx<'_> {
         self.tally(table, more, before.new.wrapping_sub(before.old))
     }
 
+    /// Puts a row into the tally of its table that was inserted with its sum, by a condition on the table.
+    pub(super) fn count_row(&self, table: &'static str, row: &str, of: &[Value<'_>]) -> Done {
+        let sql = format!(
+            "UPDATE tallies SET rows = rows + 1, sum = two_sums(sum, (SELECT sum FROM {table} WHERE {row})) WHERE name = '{table}'"
+        );
+        self.db
+            .prepare_cached(&sql)?
+            .execute(params_from_iter(of))?;
+        Ok(())
+    }
+
     /// Takes rows out of the tally of their table that are about to go or to be replaced.
     pub(super) fn uncount_rows(&self, table: &str, rows: &str, of: &[Value<'_>]) -> Done {
         if !is_tallied(table) {

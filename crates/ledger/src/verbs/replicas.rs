@@ -7,7 +7,7 @@ use super::commits::{COMMIT, commit_row};
 use super::places::{fold_hour, works_at_its_commits};
 use super::scope::DOCUMENT_IN_SCOPE;
 use super::sessions::{REPLICA, insert_session};
-use super::statements::{INSERT_STATEMENT, STATEMENTS, fold_link, insert, statement_row};
+use super::statements::{INSERT_STATEMENT, STATEMENTS, fold_links, insert, statement_row};
 use crate::columns::{Col, Row, Value, int};
 use crate::database::Database;
 use crate::record::*;
@@ -407,7 +407,7 @@ impl<D: OwnReplicas> Replicas for D {
         let stated = (s.at, s.by.as_str(), s.source.as_str());
         let added = insert(self, sql, (s.ledger, s.sequence), stated, &of)?;
         if added {
-            fold_link(self, &s.statement)?;
+            fold_links(self, [&s.statement])?;
             of.session
                 .map_or(Ok(()), |session| self.index_later(session))?;
         }
@@ -420,7 +420,7 @@ impl<D: OwnReplicas> Replicas for D {
         let rows = sql!("[tenant = $1 AND] ledger = ?1 AND sequence = ?2");
         self.delete("statements", rows, &[&Col(ledger), &int(sequence)])?;
         for record in found.iter().filter(|r| r.sequence == sequence) {
-            fold_link(self, &record.statement)?;
+            fold_links(self, [&record.statement])?;
             let of = Subjects::from_statement(&record.statement)?;
             of.session
                 .map_or(Ok(()), |session| self.index_later(session))?;

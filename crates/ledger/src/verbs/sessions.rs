@@ -9,7 +9,9 @@ use siglum_domain::{
 use super::listing::{SESSION, readable_session};
 use super::places::{fold_hour, works_in};
 use super::repositories::{REPOSITORY, repositories};
-use super::statements::{STATEMENTS, fold_links_ever, statement_row, statements_of_session};
+use super::statements::{
+    STATEMENTS, fold_links_ever, state_all, statement_row, statements_of_session,
+};
 use crate::columns::{Col, Row, Texts, Value, int};
 use crate::database::Database;
 use crate::lookup::{BY_TAIL, behind_start, short_forms};
@@ -472,6 +474,29 @@ impl<D: OwnSessions> Sessions for D {
         Ok(id)
     }
 
+    fn begin_turn(&mut self, t: &TurnRecord, prompt: Option<u64>) -> Result<TurnId> {
+        let sql = sql!(
+            "INSERT INTO turns ([tenant,] id, session, native, opened_at, prompt[|, sum]) \
+             VALUES ([$1,] ?1, ?2, ?3, ?4, ?5[|, row_sum(?1, ?2, ?3, ?4, ?5)]) ON CONFLICT DO NOTHING"
+        );
+        let of: [Value<'_>; 5] = [
+            &Col(t.id),
+            &Col(t.session),
+            &t.native,
+            &Col(t.opened_at),
+            &prompt.map(int),
+        ];
+        if self.run(sql, &of)? > 0 {
+            self.count_new("turns", "id = ?1", &[&Col(t.id)])?;
+            return Ok(t.id);
+        }
+        let id = self.turn(t.session, &t.native, t.id, t.opened_at)?;
+        if let Some(sequence) = prompt {
+            self.note_prompt(id, sequence)?;
+        }
+        Ok(id)
+    }
+
     fn last_turn(&mut self, session: SessionId) -> Result<Option<TurnRecord>> {
         let sql = sql!(
             "SELECT id, session, native, opened_at FROM turns WHERE [tenant = $1 AND] session = ?1 \
@@ -522,7 +547,19 @@ impl<D: OwnSessions> Sessions for D {
         source: &str,
         statement: &Statement,
     ) -> Result<u64> {
-        super::statements::state(self, (at, by, source), statement)
+        state_all(self, (at, by), &[(source, statement)])
+    }
+
+    fn state_all(
+        &mut self,
+        at: Timestamp,
+        by: &str,
+        statements: &[(&str, &Statement)],
+    ) -> Result<()> {
+        match statements.is_empty() {
+            true => Ok(()),
+            false => state_all(self, (at, by), statements).map(drop),
+        }
     }
 
     fn statements_of_session(&mut self, session: SessionId) -> Result<Vec<StatementRecord>> {

@@ -1,7 +1,8 @@
 //! Statements, and the links that they attach.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use siglum_domain::link::Link;
 use siglum_domain::{LedgerId, Oid, SessionId, Timestamp};
 
 use super::pipelines::note_pipeline;
@@ -69,50 +70,77 @@ pub(super) fn insert(
     Ok(added > 0)
 }
 
-/// Stores a statement under the next number of this ledger.
-pub(super) fn state(
+/// Stores statements, each with its source, under the next numbers of this ledger, and gives the first of these. What they
+/// come to is folded when all are stored.
+pub(super) fn state_all(
     db: &mut impl Database,
-    (at, by, source): (Timestamp, &str, &str),
-    statement: &Statement,
+    (at, by): (Timestamp, &str),
+    statements: &[(&str, &Statement)],
 ) -> Result<u64> {
-    let sequence = db.next_statement()?;
-    let of = Subjects::from_statement(statement)?;
-    let key = (db.ledger(), sequence);
-    insert(db, sql!(INSERT_STATEMENT), key, (at, by, source), &of)?;
-    if let Some(session) = of.session {
+    let first = db.next_statements(statements.len() as u64)?;
+    let ledger = db.ledger();
+    let mut sessions = BTreeSet::new();
+    for (sequence, (source, statement)) in (first..).zip(statements) {
+        let of = Subjects::from_statement(statement)?;
+        let key = (ledger, sequence);
+        insert(db, sql!(INSERT_STATEMENT), key, (at, by, *source), &of)?;
+        sessions.extend(of.session);
+    }
+    for session in sessions {
         db.index_later(session)?;
     }
-    fold_link(db, statement)?;
-    if let Statement::LinkAttached { session, link } = statement {
-        note_pipeline(db, *session, link, at)?;
+    fold_links(db, statements.iter().map(|(_, statement)| *statement))?;
+    for (_, statement) in statements {
+        match statement {
+            Statement::LinkAttached { session, link } => note_pipeline(db, *session, link, at)?,
+            Statement::WorksIn {
+                session,
+                repositories,
+            } => works_in(db, *session, repositories.iter().copied())?,
+            _ => {}
+        }
     }
-    if let Statement::WorksIn {
-        session,
-        repositories,
-    } = statement
-    {
-        works_in(db, *session, repositories.iter().copied())?;
+    Ok(first)
+}
+
+/// Attaches and detaches the links of these statements.
+pub(super) fn fold_links<'s>(
+    db: &mut impl Database,
+    statements: impl IntoIterator<Item = &'s Statement>,
+) -> Result<()> {
+    let mut links: BTreeMap<SessionId, Vec<&Link>> = BTreeMap::new();
+    for statement in statements {
+        if let Statement::LinkAttached { session, link }
+        | Statement::LinkDetached { session, link } = statement
+        {
+            links.entry(*session).or_default().push(link);
+        }
     }
-    Ok(sequence)
+    for (session, links) in links {
+        let stated = statements_of_session(db, session)?;
+        fold_links_ever(db, session, &stated)?;
+        for link in links {
+            fold_link(db, session, link, &stated)?;
+        }
+    }
+    Ok(())
 }
 
 /// Attaches a link or detaches it, as the last statement of it says: last by time, as they are listed.
-pub(super) fn fold_link(db: &mut impl Database, statement: &Statement) -> Result<()> {
-    let (Statement::LinkAttached { session, link } | Statement::LinkDetached { session, link }) =
-        statement
-    else {
-        return Ok(());
-    };
-    let says = |record: StatementRecord| match record.statement {
-        Statement::LinkAttached { link: l, .. } if l == *link => Some(true),
-        Statement::LinkDetached { link: l, .. } if l == *link => Some(false),
+fn fold_link(
+    db: &mut impl Database,
+    session: SessionId,
+    link: &Link,
+    stated: &[StatementRecord],
+) -> Result<()> {
+    let says = |record: &StatementRecord| match &record.statement {
+        Statement::LinkAttached { link: l, .. } if l == link => Some(true),
+        Statement::LinkDetached { link: l, .. } if l == link => Some(false),
         _ => None,
     };
-    let stated = statements_of_session(db, *session)?;
-    fold_links_ever(db, *session, &stated)?;
     let (field, value) = (link.field(), link.value());
-    let key: [Value<'_>; 3] = [&field, &value, &Col(*session)];
-    if stated.into_iter().rev().find_map(says) != Some(true) {
+    let key: [Value<'_>; 3] = [&field, &value, &Col(session)];
+    if stated.iter().rev().find_map(says) != Some(true) {
         let rows = sql!("[tenant = $1 AND] field = ?1 AND value = ?2 AND session = ?3");
         db.delete("links", rows, &key)?;
         return Ok(());
@@ -138,17 +166,19 @@ pub(super) fn fold_links_ever(
     let known: Result<Vec<(String, String, bool)>> = db.rows(sql, &[&Col(session)], |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
     });
-    let is_known = match known {
-        Ok(known) => known.into_iter().collect::<BTreeSet<_>>() == ever,
-        // What cannot be read is made anew.
-        Err(LedgerError::Damaged(_)) => false,
+    // What cannot be read is made anew.
+    let known = match known {
+        Ok(known) => Some(known.into_iter().collect::<BTreeSet<_>>()),
+        Err(LedgerError::Damaged(_)) => None,
         Err(error) => return Err(error),
     };
-    if is_known {
+    if known.as_ref() == Some(&ever) {
         return Ok(());
     }
-    let sql = sql!("DELETE FROM session_links WHERE [tenant = $1 AND] session = ?1");
-    db.run(sql, &[&Col(session)])?;
+    if known.is_none_or(|known| !known.is_empty()) {
+        let sql = sql!("DELETE FROM session_links WHERE [tenant = $1 AND] session = ?1");
+        db.run(sql, &[&Col(session)])?;
+    }
     // Where somebody else states something of it at once, a link of both is read by its statements.
     let sql = sql!(
         "INSERT INTO session_links ([tenant,] session, field, value, whole) VALUES ([$1,] ?1, ?2, ?3, ?4) \

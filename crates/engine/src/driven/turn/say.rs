@@ -8,7 +8,7 @@ use siglum_domain::receipt::{self, Receipt};
 use siglum_domain::{ObservationId, SessionId, Timestamp, TurnId};
 use siglum_ledger::{
     Durability, KeyedReceipt, Ledger, LedgerError, LogRow, NewEntry, OpenTurn, SessionRecord,
-    Transaction,
+    Transaction, TurnRecord,
 };
 
 use super::lease::Hold;
@@ -316,8 +316,14 @@ pub(super) fn into_the_log(
     let before = tx.last_receipt(session)?;
     let receipt = receipt::seal(session, before.as_ref(), &entries, turns, at)
         .expect("because a turn has entries");
-    let native = turn_key.to_owned();
-    let turn = tx.turn(session, &native, turn, opened_at)?;
+    let prompt = rows.iter().position(|row| row.kind == "prompt");
+    let begins = TurnRecord {
+        id: turn,
+        session,
+        native: turn_key.to_owned(),
+        opened_at,
+    };
+    let turn = tx.begin_turn(&begins, prompt.map(|place| first + place as u64))?;
     if let Some(key) = tx.append_rows(session, turn, rows)? {
         let receipt = String::new();
         return Err(TurnError::Conflict {
@@ -325,9 +331,6 @@ pub(super) fn into_the_log(
             key,
             receipt,
         });
-    }
-    if let Some(place) = rows.iter().position(|row| row.kind == "prompt") {
-        tx.note_prompt(turn, first + place as u64)?;
     }
     for row in rows.iter().filter(|row| row.kind == "traced") {
         if let Ok(Fact::Traced { parent }) = serde_json::from_str(&row.fact()?) {
