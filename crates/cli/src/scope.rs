@@ -353,7 +353,8 @@ pub struct Shown {
 }
 
 /// The JSON form.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScopeJson {
     /// Sessions that work in these repositories alone may leave.
     repositories: Vec<RepositoryJson>,
@@ -367,7 +368,8 @@ pub struct ScopeJson {
     everything: bool,
 }
 
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RepositoryJson {
     id: String,
     /// Its git directory, where it is known.
@@ -375,7 +377,8 @@ struct RepositoryJson {
 }
 
 /// How many sessions may leave.
-#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReachJson {
     /// Sessions with sealed turns that are in scope.
     sessions: u64,

@@ -47,7 +47,8 @@ pub struct Source {
 }
 
 /// The gateway that an answer is from.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SourceJson {
     /// The address of the gateway.
     gateway: String,

@@ -30,6 +30,7 @@ mod openapi;
 mod operations;
 mod problem;
 mod problem_codes;
+#[cfg(test)]
 mod problem_responses;
 mod proxies;
 mod query;
@@ -46,6 +47,7 @@ mod runner;
 mod runs;
 mod serve_error;
 mod settings;
+#[cfg(test)]
 mod shared_schemas;
 mod shares;
 mod stop_signals;
@@ -59,7 +61,6 @@ mod wire;
 pub use cors::{NotAnOrigin, Origin};
 pub use listen::serve;
 pub use mcp::{Desk, Effect, McpError, McpTool, serve_mcp};
-pub use openapi::document;
 pub use proxies::{Network, NotANetwork};
 pub use runs::{AcpHistory, AcpHistoryError};
 pub use serve_error::ServeError;

@@ -1,4 +1,4 @@
-//! What each operation takes, read from the document for all routes in one place: what nobody knows is refused.
+//! What operations take, as the document of the API has it, for all routes in one place: what nobody knows is refused.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,9 +8,10 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use axum::routing::MethodFilter;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
-use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
-use utoipa::openapi::{OpenApi, RefOr};
 
 use crate::app::App;
 use crate::body::{parse, whole};
@@ -30,8 +31,32 @@ const FOREIGN: &[&str] = &[
 /// How large a body is read that should be empty, in bytes: enough to say which field nobody knows.
 const BODY_MOST: usize = 16 << 10;
 
-/// What an operation takes, as the document has it.
-pub(crate) struct Takes {
+/// The document, as far as it says what operations take: they stand below their path and method.
+#[derive(Deserialize)]
+struct Document {
+    paths: HashMap<String, HashMap<String, Operation>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Operation {
+    operation_id: String,
+    #[serde(default)]
+    parameters: Vec<Parameter>,
+    request_body: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Parameter {
+    name: String,
+    #[serde(rename = "in")]
+    place: String,
+}
+
+/// What an operation takes.
+struct Takes {
+    /// Its id.
+    id: String,
     /// Its parameters; absent where it is left to its own rules.
     parameters: Option<Vec<String>>,
     has_body: bool,
@@ -39,46 +64,49 @@ pub(crate) struct Takes {
     needs: Option<Needs>,
 }
 
-/// The same for each operation, by method and path.
-pub(crate) type Operations = HashMap<(Method, String), Takes>;
+/// The operations of the document, by method and path.
+pub(crate) struct Operations(HashMap<(Method, String), Takes>);
 
-/// Reads them from the document.
-pub(crate) fn operations(document: &OpenApi) -> Operations {
-    let mut known = HashMap::new();
-    for (path, item) in &document.paths.paths {
-        for (method, operation) in methods(item) {
+impl Operations {
+    /// Reads them from the document.
+    pub(crate) fn from_document(document: &str) -> Self {
+        let document: Document =
+            serde_json::from_str(document).expect("because tests read the committed document");
+        let mut known = HashMap::new();
+        for (path, methods) in document.paths {
             let own = !FOREIGN.contains(&path.as_str());
-            let takes = Takes {
-                parameters: own.then(|| query_names(operation)),
-                has_body: operation.request_body.is_some(),
-                needs: operation.operation_id.as_deref().and_then(needs),
-            };
-            known.insert((method, path.clone()), takes);
+            for (method, operation) in methods {
+                let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes())
+                    .expect("because operations stand below methods");
+                known.insert((method, path.clone()), Takes::new(operation, own));
+            }
+        }
+        Self(known)
+    }
+
+    /// The method and the path of an operation.
+    pub(crate) fn place(&self, id: &str) -> (MethodFilter, &str) {
+        let mut known = self.0.iter();
+        let ((method, path), _) = known
+            .find(|(_, takes)| takes.id == id)
+            .expect("because tests compare the routes with the committed document");
+        let method = MethodFilter::try_from(method.clone());
+        let method = method.expect("because the router knows the methods of OpenAPI");
+        (method, path.as_str())
+    }
+}
+
+impl Takes {
+    fn new(operation: Operation, own: bool) -> Self {
+        let parameters = operation.parameters.into_iter();
+        let query = parameters.filter(|parameter| parameter.place == "query");
+        Self {
+            parameters: own.then(|| query.map(|parameter| parameter.name).collect()),
+            has_body: operation.request_body.is_some(),
+            needs: needs(&operation.operation_id),
+            id: operation.operation_id,
         }
     }
-    known
-}
-
-fn methods(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
-    let all = [
-        (Method::GET, &item.get),
-        (Method::HEAD, &item.get),
-        (Method::PUT, &item.put),
-        (Method::POST, &item.post),
-        (Method::PATCH, &item.patch),
-        (Method::DELETE, &item.delete),
-    ];
-    all.into_iter()
-        .filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
-}
-
-fn query_names(operation: &Operation) -> Vec<String> {
-    let all = operation.parameters.iter().flatten();
-    all.filter_map(|parameter| match parameter {
-        RefOr::T(one) if one.parameter_in == ParameterIn::Query => Some(one.name.clone()),
-        _ => None,
-    })
-    .collect()
 }
 
 /// Refuses a request with a parameter that its route does not have, or with a body where its route takes none, and says
@@ -90,7 +118,7 @@ pub(crate) async fn known_names(
 ) -> Response {
     let route = request.extensions().get::<MatchedPath>();
     let key = route.map(|route| (request.method().clone(), route.as_str().to_owned()));
-    let Some(takes) = key.and_then(|key| known.get(&key)) else {
+    let Some(takes) = key.and_then(|key| known.0.get(&key)) else {
         return next.run(request).await;
     };
     if let Some(needs) = takes.needs {

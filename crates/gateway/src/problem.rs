@@ -6,7 +6,6 @@ use serde::Serialize;
 use siglum_domain::link::LinkError;
 use siglum_domain::redact::Redactor;
 use siglum_engine::identity::access::AccessError;
-use utoipa::ToSchema;
 
 use crate::problem_codes::is_answered;
 use crate::request_log::RequestLog;
@@ -26,8 +25,9 @@ pub(crate) struct Problem {
 }
 
 /// A problem (RFC 9457).
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(as = Problem)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[cfg_attr(test, schema(as = Problem))]
 pub(crate) struct ProblemBody {
     /// `urn:siglum:problem:` and the code.
     #[serde(rename = "type")]
@@ -35,7 +35,7 @@ pub(crate) struct ProblemBody {
     /// Short summary, the same for all problems with this code.
     title: &'static str,
     /// The HTTP status.
-    #[schema(minimum = 400, maximum = 599)]
+    #[cfg_attr(test, schema(minimum = 400, maximum = 599))]
     status: u16,
     /// Stable code for programs.
     code: &'static str,

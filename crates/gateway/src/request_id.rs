@@ -10,16 +10,14 @@ use siglum_platform::clock::Ids;
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 /// The characters of an id that a client chose, at most.
 pub(crate) const LENGTH_MOST: usize = 128;
-/// What such an id consists of.
-pub(crate) const PATTERN: &str = "^[A-Za-z0-9._:/+=@-]+$";
 
 /// The id of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestId(String);
 
 impl RequestId {
-    /// The id that a client chose; a fresh one where it chose none, several, or one that is too long, has other
-    /// characters than [`PATTERN`], or looks like a secret: it is written into the log.
+    /// The id that a client chose; a fresh one where it chose none, several, or one that is too long, has characters
+    /// that are not [plain](is_plain), or looks like a secret: it is written into the log.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         let mut values = headers.get_all(HEADER).iter();
         let chosen = match (values.next(), values.next()) {
@@ -42,6 +40,7 @@ impl RequestId {
     }
 }
 
+/// Whether it has the form that the document gives the header, and no secret.
 fn is_plain(text: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._:/+=@-".contains(&b);
     (1..=LENGTH_MOST).contains(&text.len())

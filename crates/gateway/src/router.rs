@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::app::App;
+use crate::operations::Operations;
 use crate::problem::Problem;
 use crate::request_log::{RequestLog, method_name};
 use crate::shares::Slot;
@@ -21,9 +22,8 @@ const RUNS: [&str; 2] = ["/v1/messages", "/v1/sessions/{session}/messages"];
 
 /// The way from a request to its handler.
 pub(crate) fn router(app: &App) -> Router {
-    let (router, document) = openapi::routes().split_for_parts();
-    let known = Arc::new(operations::operations(&document));
-    let router = router.layer(from_fn_with_state(
+    let known = Arc::new(Operations::from_document(&openapi::document()));
+    let router = openapi::routes(&known).layer(from_fn_with_state(
         (app.clone(), known),
         operations::known_names,
     ));

@@ -221,7 +221,8 @@ fn unreported_by(agent: &AgentSpec) -> &'static [Unreported] {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     agents: Vec<AgentJson>,
     /// Agents that are recognised, but not recorded, by name.
@@ -231,7 +232,8 @@ pub struct Json {
 }
 
 /// An agent that is recognised, but not recorded.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NotRecordedJson {
     agent: String,
     /// Why it is not recorded.
@@ -239,7 +241,8 @@ pub struct NotRecordedJson {
 }
 
 /// One agent that is recorded.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AgentJson {
     agent: String,
     title: String,
@@ -263,7 +266,8 @@ pub struct AgentJson {
 }
 
 /// Something that hooks do not report.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UnreportedJson {
     what: String,
     /// What is done instead.

@@ -322,7 +322,8 @@ fn against_gateway(
 }
 
 /// How many commits there are, by what the ledger says of them.
-#[derive(Serialize, schemars::JsonSchema, Default)]
+#[derive(Serialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Counts {
     all: u64,
     failed: u64,

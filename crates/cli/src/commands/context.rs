@@ -49,7 +49,8 @@ fn failed(error: ContextError) -> CommandError {
 }
 
 /// A route in JSON.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RouteJson {
     route_key: String,
     /// Key of the context that its ordinary runs see; absent if all its runs were isolated.
@@ -63,7 +64,8 @@ pub struct RouteJson {
 }
 
 /// The last run of a route in JSON.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LastJson {
     context_key: String,
     session: String,
@@ -92,7 +94,8 @@ impl From<&RouteRecord> for RouteJson {
 }
 
 /// A context in JSON.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContextJson {
     context_key: String,
     route_key: String,

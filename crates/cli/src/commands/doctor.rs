@@ -120,7 +120,8 @@ impl Check {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     problems: usize,
     checks: Vec<CheckJson>,
@@ -131,7 +132,8 @@ pub struct Json {
 }
 
 /// One thing that was looked at.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CheckJson {
     area: String,
     /// `ok`, `note` or `problem`.

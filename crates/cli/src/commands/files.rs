@@ -37,7 +37,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// Relative to the root of the repository.
     path: String,
@@ -47,7 +48,8 @@ pub struct Json {
 }
 
 /// A session that edited the file.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Touched {
     session: String,
     agent: String,

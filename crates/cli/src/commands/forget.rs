@@ -72,7 +72,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// Whether it was done; else it was only shown.
     done: bool,
@@ -87,7 +88,8 @@ pub struct Json {
 }
 
 /// A session that goes as a whole.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SessionJson {
     id: String,
     agent: String,
@@ -100,7 +102,8 @@ struct SessionJson {
 }
 
 /// Where something was found.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FoundJson {
     session: Option<String>,
     /// The place in words.

@@ -73,7 +73,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     session: String,
     conversation_id: Option<String>,
@@ -84,7 +85,8 @@ pub struct Json {
 }
 
 /// A fact attached to a session.
-#[derive(Clone, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fact {
     field: String,
     /// A number, or text.

@@ -280,7 +280,8 @@ fn author_counts(commit: &LoggedCommit, sessions: &BTreeMap<SessionId, SessionRe
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     commits: Vec<Commit>,
     /// Whether there are more than were asked for.
@@ -290,7 +291,8 @@ pub struct Json {
 }
 
 /// One commit, and who made it.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Commit {
     commit: String,
     subject: String,
@@ -314,7 +316,8 @@ struct Commit {
 }
 
 /// Who made a commit.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Party {
     /// `session`, `human` or `unknown`.
     kind: String,
@@ -326,7 +329,8 @@ struct Party {
 }
 
 /// A statement of a person.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Claim {
     session: String,
     by: String,
@@ -334,7 +338,8 @@ struct Claim {
 }
 
 /// Who wrote the lines that a commit added.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct LineCount {
     added: u64,
     by_sessions: u64,
@@ -342,7 +347,8 @@ struct LineCount {
 }
 
 /// The lines of one session.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SessionLines {
     session: String,
     lines: u64,

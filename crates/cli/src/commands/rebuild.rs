@@ -44,7 +44,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Default, Serialize, schemars::JsonSchema)]
+#[derive(Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     name: String,
     /// How many sessions are made anew: summaries are, and a projection gets all of it from the worker.
@@ -56,7 +57,8 @@ pub struct Json {
 }
 
 /// An answer that changed.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ChangedJson {
     commit: String,
     subject: Option<String>,

@@ -50,7 +50,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// Whether it was noted; else it was only shown.
     done: bool,
@@ -61,7 +62,8 @@ pub struct Json {
 }
 
 /// A repository of this machine.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RepositoryJson {
     /// Its id.
     repository: String,
@@ -76,7 +78,8 @@ struct RepositoryJson {
 }
 
 /// A place in which it is, or may be, now.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct MatchJson {
     /// A checkout.
     path: String,
@@ -85,7 +88,8 @@ struct MatchJson {
 }
 
 /// What became of the repository that was named.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct StatedJson {
     /// Its id.
     repository: String,

@@ -86,7 +86,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     found: Vec<FoundJson>,
     /// How many sessions were looked at.
@@ -97,7 +98,8 @@ pub struct Json {
 }
 
 /// How the search index was used.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct IndexJson {
     /// `used`, or `missing`: then prompts, links, commits, names and paths of the newest sessions were searched.
     state: String,
@@ -106,7 +108,8 @@ struct IndexJson {
 }
 
 /// A session that was found.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct FoundJson {
     session: Session,
     /// The best first.
@@ -116,7 +119,8 @@ struct FoundJson {
 }
 
 /// A text in which something stands that was searched for.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct HitJson {
     /// `prompt`, `answer`, `call`, `result`, `path`, `commit`, `link`, `name` or `directory`.
     place: String,

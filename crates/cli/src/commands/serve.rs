@@ -161,7 +161,8 @@ impl HeldTurns {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// Where the gateway listens.
     address: String,

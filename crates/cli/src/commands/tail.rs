@@ -47,7 +47,8 @@ pub struct Args {
 }
 
 /// What happened.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     session: String,
     /// The place of the entry in the log.

@@ -114,7 +114,8 @@ fn limits(limits: &Limits) -> String {
 }
 
 /// A token as answers show it: all but its secret.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TokenJson {
     id: String,
     name: String,

@@ -44,7 +44,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     version: String,
     /// The program that runs, links followed.
@@ -60,7 +61,8 @@ pub struct Json {
 }
 
 /// The ledger, and this program.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct LedgerJson {
     /// The schema that a program must know to work with it.
     schema: u32,
@@ -71,7 +73,8 @@ struct LedgerJson {
 }
 
 /// A release, and the ledger.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ReleaseJson {
     version: String,
     is_newer: bool,

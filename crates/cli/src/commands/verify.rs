@@ -52,7 +52,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// Whether nothing is missing or damaged of what was verified.
     sound: bool,
@@ -72,7 +73,8 @@ pub struct Json {
 }
 
 /// How much was looked at.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CountsJson {
     sessions: u64,
     entries: u64,
@@ -88,7 +90,8 @@ struct CountsJson {
 }
 
 /// One thing that is wrong.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ProblemJson {
     /// `missing` or `damaged`.
     kind: String,

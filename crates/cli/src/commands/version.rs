@@ -28,7 +28,8 @@ Examples:
 pub struct Args {}
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     version: String,
     /// The processor and the system that it was built for, as `x86_64-linux`.
@@ -43,7 +44,8 @@ pub struct Json {
 }
 
 /// The schema of the ledgers that it writes. Older ones are brought up to it by the first command.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SchemaJson {
     sqlite: u32,
     /// Absent in a build without PostgreSQL.

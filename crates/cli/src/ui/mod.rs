@@ -207,7 +207,8 @@ pub fn report(error: &CommandError) {
 pub const ERROR_SCHEMA: &str = "siglum.error/1";
 
 /// The JSON form of an error: one line on standard error.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ErrorJson {
     /// What is wrong, with its causes.
     error: String,

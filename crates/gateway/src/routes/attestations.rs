@@ -7,7 +7,9 @@ use siglum_domain::Oid;
 use siglum_engine::driven::attestation;
 use siglum_engine::identity::access;
 
-use super::path::{OfSession, Path};
+#[cfg(test)]
+use super::path::OfSession;
+use super::path::Path;
 use super::representation::Elsewhere;
 use super::responses;
 use super::transaction::refusable;
@@ -15,6 +17,7 @@ use crate::admission::Attester;
 use crate::app::App;
 use crate::body::Body;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::reach::may_name;
 use crate::wire::{AttestCommit, RecordedAttestation};
@@ -26,14 +29,14 @@ const OTHER_REPOSITORY: &str = "repository: the token is limited to other reposi
 ///
 /// It is evidence of its own kind: it names the session where nothing was observed, and never overrides what was. It
 /// stays when the token is revoked later.
-#[utoipa::path(post, path = "/v1/sessions/{session}/commits", tag = "commits", operation_id = "attestCommit",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/commits", tag = "commits", operation_id = "attestCommit",
     security(("attester" = [])),
     params(OfSession),
     request_body = AttestCommit,
     responses(
         (status = 201, description = "The attestation was recorded", body = RecordedAttestation),
         (status = 200, description = "The attestation already existed", body = RecordedAttestation),
-        Problems))]
+        Problems)))]
 pub(crate) async fn attest(
     State(app): State<App>,
     Attester(caller): Attester,
@@ -72,13 +75,13 @@ pub(crate) async fn attest(
 }
 
 /// Withdraw an attestation; it stays on record, with the withdrawal
-#[utoipa::path(delete, path = "/v1/sessions/{session}/commits/{commit}", tag = "commits", operation_id = "withdrawAttestation",
+#[cfg_attr(test, utoipa::path(delete, path = "/v1/sessions/{session}/commits/{commit}", tag = "commits", operation_id = "withdrawAttestation",
     security(("attester" = [])),
     params(
         OfSession,
         ("commit" = String, Path, description = "Full commit id", pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$"),
     ),
-    responses((status = 204, description = "No attestation of this session and commit stands"), Problems))]
+    responses((status = 204, description = "No attestation of this session and commit stands"), Problems)))]
 pub(crate) async fn withdraw(
     State(app): State<App>,
     Attester(caller): Attester,

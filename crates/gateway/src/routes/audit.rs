@@ -8,6 +8,7 @@ use siglum_ledger::AuditFilter;
 use crate::admission::Launcher;
 use crate::app::App;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::{Query, SESSION_RULE};
 use crate::wire::{AuditEntry, AuditEntryList, AuditReport};
@@ -17,7 +18,7 @@ const PAGE: usize = 100;
 const PAGE_MOST: usize = 1_000;
 
 /// List audit entries, newest first
-#[utoipa::path(get, path = "/v1/audit", tag = "audit", operation_id = "listAuditEntries",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/audit", tag = "audit", operation_id = "listAuditEntries",
     security(("launcher" = [])),
     params(
         ("session" = Option<String>, Query, description = "Only entries of this session", pattern = r"^ses_[0-9a-f]{32}$"),
@@ -28,7 +29,7 @@ const PAGE_MOST: usize = 1_000;
         ("cursor" = Option<String>, Query, description = "Return entries after this one (`next` of the previous page)", pattern = r"^[1-9][0-9]{0,14}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
-    responses((status = 200, description = "The entries", body = AuditEntryList), Problems))]
+    responses((status = 200, description = "The entries", body = AuditEntryList), Problems)))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -72,9 +73,9 @@ pub(crate) async fn list(
 }
 
 /// Verify that no audit entry was changed, removed, inserted or moved
-#[utoipa::path(get, path = "/v1/audit/verify", tag = "audit", operation_id = "verifyAudit",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/audit/verify", tag = "audit", operation_id = "verifyAudit",
     security(("launcher" = [])),
-    responses((status = 200, description = "The result of the verification", body = AuditReport), Problems))]
+    responses((status = 200, description = "The result of the verification", body = AuditReport), Problems)))]
 pub(crate) async fn verify(
     State(app): State<App>,
     Launcher(caller): Launcher,

@@ -10,7 +10,9 @@ use siglum_engine::driven::turn::TurnError;
 use siglum_engine::identity::repositories::within;
 use siglum_ledger::{CheckpointFilter, CheckpointRecord, LedgerError, Transaction, read};
 
-use super::path::{OfSession, Path};
+#[cfg(test)]
+use super::path::OfSession;
+use super::path::Path;
 use super::representation::Elsewhere;
 use super::responses;
 use super::sessions::wanted_links;
@@ -20,10 +22,13 @@ use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::{Query, SESSION_RULE};
 use crate::reach::{may_name, wanted_repositories, works_in};
-use crate::wire::{Checkpoint, CheckpointList, CreateCheckpoint, LabelInput, RecordedCheckpoint};
+#[cfg(test)]
+use crate::wire::LabelInput;
+use crate::wire::{Checkpoint, CheckpointList, CreateCheckpoint, RecordedCheckpoint};
 
 /// Rows of a list.
 const PAGE: usize = 50;
@@ -34,14 +39,14 @@ const NO_CURSOR: &str =
     "`cursor` names no checkpoint of this list; it may be forgotten: start again without it";
 
 /// Create a checkpoint of a session; a commit in it is a claim of the session to have made it
-#[utoipa::path(post, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "createCheckpoint",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "createCheckpoint",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
     request_body = CreateCheckpoint,
     responses(
         (status = 201, description = "The checkpoint was created", body = RecordedCheckpoint),
         (status = 200, description = "The checkpoint already existed", body = RecordedCheckpoint),
-        Problems))]
+        Problems)))]
 pub(crate) async fn record(
     State(app): State<App>,
     caller: Caller,
@@ -93,14 +98,14 @@ pub(crate) async fn record(
 }
 
 /// List the checkpoints of a session, newest first
-#[utoipa::path(get, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "listSessionCheckpoints",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/checkpoints", tag = "checkpoints", operation_id = "listSessionCheckpoints",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
         ("cursor" = Option<String>, Query, description = "Return checkpoints after this one (`next` of the previous page)", pattern = r"^chk_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The checkpoints", body = CheckpointList), Problems))]
+    responses((status = 200, description = "The checkpoints", body = CheckpointList), Problems)))]
 pub(crate) async fn of_session(
     State(app): State<App>,
     caller: Caller,
@@ -121,7 +126,7 @@ pub(crate) async fn of_session(
 }
 
 /// List checkpoints, newest first
-#[utoipa::path(get, path = "/v1/checkpoints", tag = "checkpoints", operation_id = "listCheckpoints",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/checkpoints", tag = "checkpoints", operation_id = "listCheckpoints",
     security(("launcher" = []), ("read" = [])),
     params(
         ("issue_number" = Option<i64>, Query, description = "Only with this issue number", minimum = 1, maximum = 9_007_199_254_740_991_i64),
@@ -137,7 +142,7 @@ pub(crate) async fn of_session(
         ("cursor" = Option<String>, Query, description = "Return checkpoints after this one (`next` of the previous page)", pattern = r"^chk_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The checkpoints", body = CheckpointList), Problems))]
+    responses((status = 200, description = "The checkpoints", body = CheckpointList), Problems)))]
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
@@ -230,10 +235,10 @@ fn hide_pins(
 }
 
 /// Get a checkpoint with the current links of its sessions
-#[utoipa::path(get, path = "/v1/checkpoints/{checkpoint}", tag = "checkpoints", operation_id = "getCheckpoint",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/checkpoints/{checkpoint}", tag = "checkpoints", operation_id = "getCheckpoint",
     security(("launcher" = []), ("read" = [])),
     params(("checkpoint" = String, Path, description = "Checkpoint id", pattern = r"^chk_[0-9a-f]{32}$")),
-    responses((status = 200, description = "The checkpoint", body = Checkpoint), Problems))]
+    responses((status = 200, description = "The checkpoint", body = Checkpoint), Problems)))]
 pub(crate) async fn show(
     State(app): State<App>,
     Reader(caller): Reader,

@@ -16,6 +16,7 @@ use crate::admission::{self, Reader};
 use crate::app::App;
 use crate::body::Body;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::{CURSOR_RULE, Query};
 use crate::reach::wanted_repositories;
@@ -32,7 +33,7 @@ const NO_CURSOR: &str =
 /// List recorded commits, newest first
 ///
 /// The newest is the one that was recorded last. Evidence, authors and origins are in the record of each commit.
-#[utoipa::path(get, path = "/v1/commits", tag = "commits", operation_id = "listCommits",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/commits", tag = "commits", operation_id = "listCommits",
     security(("launcher" = []), ("read" = [])),
     params(
         ("repository" = Option<String>, Query, description = "Only in the repository of this name, id or remote (`github.com/owner/name`), and in its clones", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
@@ -40,7 +41,7 @@ const NO_CURSOR: &str =
         ("cursor" = Option<String>, Query, description = "Return commits after this one (`next` of the previous page)", pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})\.rep_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The commits", body = CommitSummaryList), Problems))]
+    responses((status = 200, description = "The commits", body = CommitSummaryList), Problems)))]
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
@@ -124,13 +125,13 @@ fn summaries(
 /// Explain which session made a commit and which sessions wrote its lines, in each repository that has it
 ///
 /// The response is based on recorded data: evidence, verdict, and the claims alongside them.
-#[utoipa::path(get, path = "/v1/commits/{commit}", tag = "commits", operation_id = "explainCommit",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/commits/{commit}", tag = "commits", operation_id = "explainCommit",
     security(("launcher" = []), ("read" = [])),
     params(
         ("commit" = String, Path, description = "Full commit id", pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$"),
         ("repository" = Option<String>, Query, description = "Only in the repository of this name, id or remote (`github.com/owner/name`), and in its clones", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
     ),
-    responses((status = 200, description = "The records of the commit", body = CommitList), Problems))]
+    responses((status = 200, description = "The records of the commit", body = CommitList), Problems)))]
 pub(crate) async fn show(
     State(app): State<App>,
     Reader(caller): Reader,
@@ -161,10 +162,10 @@ pub(crate) async fn show(
 /// `siglum why`, `log` and `check` send this request for commits that are not recorded locally. A commit is found in any
 /// repository; where several ledgers recorded it, the response has the surest record. The response includes the prompts
 /// that led to the commits, as far as they are stored here.
-#[utoipa::path(post, path = "/v1/commits/explain", tag = "commits", operation_id = "explainCommits",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/commits/explain", tag = "commits", operation_id = "explainCommits",
     security(("launcher" = []), ("read" = [])),
     request_body = ExplainCommits,
-    responses((status = 200, description = "The records of the commits", body = CommitExplanations), Problems))]
+    responses((status = 200, description = "The records of the commits", body = CommitExplanations), Problems)))]
 pub(crate) async fn explain(
     State(app): State<App>,
     Reader(caller): Reader,

@@ -14,16 +14,19 @@ use super::sessions::wanted_links;
 use crate::admission::Launcher;
 use crate::app::App;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::{Query, SESSION_RULE};
 use crate::reach::{is_within, wanted_repositories};
-use crate::wire::{CostReport, LabelInput};
+use crate::wire::CostReport;
+#[cfg(test)]
+use crate::wire::LabelInput;
 
 const ROWS: usize = 100;
 const ROWS_MOST: usize = 10_000;
 
 /// Get the usage of sessions and its cost at list prices
-#[utoipa::path(get, path = "/v1/cost", tag = "sessions", operation_id = "getCost",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/cost", tag = "sessions", operation_id = "getCost",
     security(("launcher" = [])),
     params(
         ("by" = Option<String>, Query, description = "Group usage by this; days are in UTC", pattern = r"^(session|turn|day|agent|model|repository|branch|issue|pr|role|pipeline|commit)$"),
@@ -41,7 +44,7 @@ const ROWS_MOST: usize = 10_000;
         ("repository" = Option<String>, Query, description = "Only sessions whose own repository has this name, id or remote (`github.com/owner/name`), or is a clone of it", pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of rows; totals include all", minimum = 1, maximum = 10_000),
     ),
-    responses((status = 200, description = "The usage and its cost", body = CostReport), Problems))]
+    responses((status = 200, description = "The usage and its cost", body = CostReport), Problems)))]
 pub(crate) async fn sum_up(
     State(app): State<App>,
     Launcher(caller): Launcher,

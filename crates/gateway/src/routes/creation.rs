@@ -19,7 +19,9 @@ use siglum_engine::identity::audit;
 use siglum_ledger::{Ledger, Mode, RequestRecord, TokenRecord, Transaction};
 use siglum_platform::clock;
 
-use super::path::{OfSession, Path};
+#[cfg(test)]
+use super::path::OfSession;
+use super::path::Path;
 use super::representation::Elsewhere;
 use super::responses;
 use super::transaction::refusable;
@@ -29,6 +31,7 @@ use crate::body::Body;
 use crate::caller::Caller;
 use crate::naming::{Name, one};
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::reach::{is_within, may_name};
 use crate::runs::NameSource;
@@ -54,7 +57,7 @@ const TOKENS_MOST: usize = 16;
 ///
 /// The whole request is validated before anything is written. A repeated `id`, a repeated `idempotency-key`, or the
 /// same agent and conversation id refer to the same session; its links are attached in either case.
-#[utoipa::path(post, path = "/v1/sessions", tag = "sessions", operation_id = "createSession",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions", tag = "sessions", operation_id = "createSession",
     security(("launcher" = [])),
     params(
         ("siglum-conversation-id" = Option<String>, Header, description = "Conversation id, if the body has none",
@@ -66,7 +69,7 @@ const TOKENS_MOST: usize = 16;
     responses(
         (status = 201, description = "The session was created", body = CreatedSession),
         (status = 200, description = "The session already existed", body = CreatedSession),
-        Problems))]
+        Problems)))]
 pub(crate) async fn create(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -405,10 +408,10 @@ fn surplus(tokens: Vec<TokenRecord>, now: Timestamp) -> Vec<TokenRecord> {
 }
 
 /// Rotate the token of a session; the previous ones stay valid for a minute
-#[utoipa::path(post, path = "/v1/sessions/{session}/token", tag = "sessions", operation_id = "rotateSessionToken",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/token", tag = "sessions", operation_id = "rotateSessionToken",
     security(("launcher" = [])),
     params(OfSession),
-    responses((status = 201, description = "The token", body = SessionToken), Problems))]
+    responses((status = 201, description = "The token", body = SessionToken), Problems)))]
 pub(crate) async fn token_of(
     State(app): State<App>,
     Launcher(caller): Launcher,

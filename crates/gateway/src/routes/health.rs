@@ -7,31 +7,32 @@ use axum::response::IntoResponse;
 use serde::Serialize;
 use siglum_engine::share::ingest;
 use siglum_ledger::read;
-use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::ledgers::{Ledgers, Unavailable};
 use crate::metrics::Standing;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 
 /// The health of the gateway.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Health {
     /// `ok`.
     status: &'static str,
 }
 
 /// Check that the gateway is alive
-#[utoipa::path(get, path = "/healthz", tag = "health", operation_id = "getLiveness",
-    responses((status = 200, description = "The gateway is alive", body = Health), Problems))]
+#[cfg_attr(test, utoipa::path(get, path = "/healthz", tag = "health", operation_id = "getLiveness",
+    responses((status = 200, description = "The gateway is alive", body = Health), Problems)))]
 pub(crate) async fn alive() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
 /// Check that the gateway is ready: its store can be read and written, and it is not shutting down
-#[utoipa::path(get, path = "/readyz", tag = "health", operation_id = "getReadiness",
-    responses((status = 200, description = "The gateway is ready", body = Health), Problems))]
+#[cfg_attr(test, utoipa::path(get, path = "/readyz", tag = "health", operation_id = "getReadiness",
+    responses((status = 200, description = "The gateway is ready", body = Health), Problems)))]
 pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Problem> {
     if app.is_draining() {
         return Err(Problem::stopping());
@@ -53,8 +54,8 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Proble
 }
 
 /// Get metrics in the Prometheus text format
-#[utoipa::path(get, path = "/metrics", tag = "health", operation_id = "getMetrics",
-    responses((status = 200, description = "The metrics", body = String, content_type = "text/plain"), Problems))]
+#[cfg_attr(test, utoipa::path(get, path = "/metrics", tag = "health", operation_id = "getMetrics",
+    responses((status = 200, description = "The metrics", body = String, content_type = "text/plain"), Problems)))]
 pub(crate) async fn metrics(State(app): State<App>) -> impl IntoResponse {
     let form = "text/plain; version=0.0.4; charset=utf-8";
     app.metrics().standing(standing(&app).await);

@@ -10,15 +10,16 @@ use siglum_engine::driven::heartbeat::{
     self, Definition, Form, FormError, HeartbeatError, HeartbeatJson, Origin, Pause, Target,
     TickJson,
 };
-use utoipa::ToSchema;
 
 use super::path::Path;
 use crate::admission::Launcher;
 use crate::app::App;
 use crate::body::Body;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::{CURSOR_RULE, Query};
+#[cfg(test)]
 use crate::shared_schemas::{Heartbeat, HeartbeatForm, HeartbeatTick};
 
 /// Rows of one page, and at most.
@@ -46,22 +47,24 @@ impl From<FormError> for Problem {
 }
 
 /// Creates or updates a heartbeat.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateHeartbeat {
     /// Name; an existing heartbeat with this name is updated.
-    #[schema(pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+    #[cfg_attr(test, schema(pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$"))]
     name: String,
     /// Definition: the fields of a heartbeat in the configuration.
-    #[schema(value_type = HeartbeatForm)]
+    #[cfg_attr(test, schema(value_type = HeartbeatForm))]
     definition: Form,
 }
 
 /// A page of heartbeats.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct HeartbeatList {
     /// Sorted by name.
-    #[schema(value_type = Vec<Heartbeat>)]
+    #[cfg_attr(test, schema(value_type = Vec<Heartbeat>))]
     items: Vec<HeartbeatJson>,
     /// Pass it as `cursor` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,10 +72,11 @@ pub(crate) struct HeartbeatList {
 }
 
 /// Ticks of a heartbeat, with their outcomes.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct HeartbeatTickList {
     /// Newest first.
-    #[schema(value_type = Vec<HeartbeatTick>)]
+    #[cfg_attr(test, schema(value_type = Vec<HeartbeatTick>))]
     items: Vec<TickJson>,
     /// Pass it as `cursor` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,13 +88,13 @@ fn name(path: &Path) -> Result<HeartbeatName, Problem> {
 }
 
 /// List heartbeats with their next due time, last tick and totals
-#[utoipa::path(get, path = "/v1/heartbeats", tag = "heartbeats", operation_id = "listHeartbeats",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/heartbeats", tag = "heartbeats", operation_id = "listHeartbeats",
     security(("launcher" = [])),
     params(
         ("cursor" = Option<String>, Query, description = "Return heartbeats after this one (`next` of the previous page)", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The heartbeats", body = HeartbeatList), Problems))]
+    responses((status = 200, description = "The heartbeats", body = HeartbeatList), Problems)))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -113,10 +117,10 @@ pub(crate) async fn list(
 }
 
 /// Create or update a heartbeat
-#[utoipa::path(post, path = "/v1/heartbeats", tag = "heartbeats", operation_id = "createHeartbeat",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/heartbeats", tag = "heartbeats", operation_id = "createHeartbeat",
     security(("launcher" = [])),
     request_body = CreateHeartbeat,
-    responses((status = 200, description = "The heartbeat", body = Heartbeat), Problems))]
+    responses((status = 200, description = "The heartbeat", body = Heartbeat), Problems)))]
 pub(crate) async fn put(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -144,10 +148,10 @@ pub(crate) async fn put(
 }
 
 /// Get a heartbeat
-#[utoipa::path(get, path = "/v1/heartbeats/{heartbeat}", tag = "heartbeats", operation_id = "getHeartbeat",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/heartbeats/{heartbeat}", tag = "heartbeats", operation_id = "getHeartbeat",
     security(("launcher" = [])),
     params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
-    responses((status = 200, description = "The heartbeat", body = Heartbeat), Problems))]
+    responses((status = 200, description = "The heartbeat", body = Heartbeat), Problems)))]
 pub(crate) async fn show(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -161,10 +165,10 @@ pub(crate) async fn show(
 }
 
 /// Delete a heartbeat; its ticks are kept until their retention ends
-#[utoipa::path(delete, path = "/v1/heartbeats/{heartbeat}", tag = "heartbeats", operation_id = "deleteHeartbeat",
+#[cfg_attr(test, utoipa::path(delete, path = "/v1/heartbeats/{heartbeat}", tag = "heartbeats", operation_id = "deleteHeartbeat",
     security(("launcher" = [])),
     params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
-    responses((status = 204, description = "The heartbeat is deleted"), Problems))]
+    responses((status = 204, description = "The heartbeat is deleted"), Problems)))]
 pub(crate) async fn remove(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -179,7 +183,7 @@ pub(crate) async fn remove(
 }
 
 /// List the ticks of a heartbeat, newest first
-#[utoipa::path(get, path = "/v1/heartbeats/{heartbeat}/ticks", tag = "heartbeats", operation_id = "listHeartbeatTicks",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/heartbeats/{heartbeat}/ticks", tag = "heartbeats", operation_id = "listHeartbeatTicks",
     security(("launcher" = [])),
     params(
         ("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$"),
@@ -187,7 +191,7 @@ pub(crate) async fn remove(
             pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The ticks", body = HeartbeatTickList), Problems))]
+    responses((status = 200, description = "The ticks", body = HeartbeatTickList), Problems)))]
 pub(crate) async fn ticks(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -210,10 +214,10 @@ pub(crate) async fn ticks(
 }
 
 /// Run a heartbeat now, regardless of its schedule
-#[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/run", tag = "heartbeats", operation_id = "runHeartbeat",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/run", tag = "heartbeats", operation_id = "runHeartbeat",
     security(("launcher" = [])),
     params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
-    responses((status = 202, description = "The tick that was started", body = HeartbeatTick), Problems))]
+    responses((status = 202, description = "The tick that was started", body = HeartbeatTick), Problems)))]
 pub(crate) async fn run(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -225,10 +229,10 @@ pub(crate) async fn run(
 }
 
 /// Pause a heartbeat
-#[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/pause", tag = "heartbeats", operation_id = "pauseHeartbeat",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/pause", tag = "heartbeats", operation_id = "pauseHeartbeat",
     security(("launcher" = [])),
     params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
-    responses((status = 200, description = "The heartbeat", body = Heartbeat), Problems))]
+    responses((status = 200, description = "The heartbeat", body = Heartbeat), Problems)))]
 pub(crate) async fn pause(
     State(app): State<App>,
     caller: Launcher,
@@ -238,10 +242,10 @@ pub(crate) async fn pause(
 }
 
 /// Resume a paused heartbeat
-#[utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/resume", tag = "heartbeats", operation_id = "resumeHeartbeat",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/heartbeats/{heartbeat}/resume", tag = "heartbeats", operation_id = "resumeHeartbeat",
     security(("launcher" = [])),
     params(("heartbeat" = String, Path, description = "Name of the heartbeat", pattern = r"^[a-z0-9][a-z0-9._-]{0,63}$")),
-    responses((status = 200, description = "The heartbeat", body = Heartbeat), Problems))]
+    responses((status = 200, description = "The heartbeat", body = Heartbeat), Problems)))]
 pub(crate) async fn resume(
     State(app): State<App>,
     caller: Launcher,

@@ -8,7 +8,9 @@ use siglum_engine::Here;
 use siglum_engine::driven::turn::{self, Decider, Decision, Recovered, TurnError};
 use siglum_ledger::Ledger;
 
-use super::path::{OfSession, Path};
+#[cfg(test)]
+use super::path::OfSession;
+use super::path::Path;
 use super::turns::session_id;
 use crate::admission::{self, Launcher};
 use crate::app::App;
@@ -16,6 +18,7 @@ use crate::body::Body;
 use crate::caller::Caller;
 use crate::ledgers::seeing;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::wire::{DecideTurn, DecidedTurn, HeldTurn, HeldTurnList, Receipt, turn_key};
@@ -25,13 +28,13 @@ const PAGE: usize = 50;
 const PAGE_MOST: usize = 500;
 
 /// List the turns that wait for a decision, in the order in which their sessions were created
-#[utoipa::path(get, path = "/v1/turns/held", tag = "turns", operation_id = "listHeldTurns",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/turns/held", tag = "turns", operation_id = "listHeldTurns",
     security(("launcher" = [])),
     params(
         ("cursor" = Option<String>, Query, description = "Return turns after the one of this session (`next` of the previous page)", pattern = r"^ses_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The turns", body = HeldTurnList), Problems))]
+    responses((status = 200, description = "The turns", body = HeldTurnList), Problems)))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -60,14 +63,14 @@ pub(crate) async fn list(
 /// Decide what becomes of the turn that holds a session; a turn that needs no decision is settled
 ///
 /// The turn must be the one that is open. Nothing is executed again.
-#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{turn_key}/decide", tag = "turns", operation_id = "decideTurn",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/turns/{turn_key}/decide", tag = "turns", operation_id = "decideTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
         ("turn_key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
     request_body = DecideTurn,
-    responses((status = 200, description = "The turn is settled", body = DecidedTurn), Problems))]
+    responses((status = 200, description = "The turn is settled", body = DecidedTurn), Problems)))]
 pub(crate) async fn decide(
     State(app): State<App>,
     caller: Caller,

@@ -4,15 +4,17 @@ use axum::Json;
 use axum::extract::State;
 use siglum_domain::{InteractionId, SessionId};
 use siglum_ledger::{InteractionRecord, read};
-use utoipa::IntoParams;
 
-use super::path::{OfConversation, Path};
+#[cfg(test)]
+use super::path::OfConversation;
+use super::path::Path;
 use super::running::existing_session;
 use crate::admission;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::runner;
@@ -24,7 +26,8 @@ const NO_CURSOR: &str =
     "`cursor` names no interaction of this list; it may be forgotten: start again without it";
 
 /// Which of them, for the document.
-#[derive(IntoParams)]
+#[cfg(test)]
+#[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Path)]
 #[expect(dead_code, reason = "the document alone reads it; `Path` gives the id")]
 pub(crate) struct OfInteraction {
@@ -34,7 +37,7 @@ pub(crate) struct OfInteraction {
 }
 
 /// List the questions that the agent of a session asked people, newest first
-#[utoipa::path(get, path = "/v1/sessions/{session}/interactions", tag = "messages", operation_id = "listInteractions",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/interactions", tag = "messages", operation_id = "listInteractions",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,
@@ -43,7 +46,7 @@ pub(crate) struct OfInteraction {
         ("cursor" = Option<String>, Query, description = "Return interactions after this one (`next` of the previous page)", pattern = r"^int_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 200),
     ),
-    responses((status = 200, description = "The interactions", body = InteractionList), Problems))]
+    responses((status = 200, description = "The interactions", body = InteractionList), Problems)))]
 pub(crate) async fn list(
     State(app): State<App>,
     caller: Caller,
@@ -81,7 +84,7 @@ pub(crate) async fn list(
 }
 
 /// Answer an agent's question by an option, or by approving or rejecting it
-#[utoipa::path(post, path = "/v1/sessions/{session}/interactions/{interaction}", tag = "messages", operation_id = "answerInteraction",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/interactions/{interaction}", tag = "messages", operation_id = "answerInteraction",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,
@@ -89,7 +92,7 @@ pub(crate) async fn list(
         ("agent" = Option<String>, Query, description = "Agent, if several have a conversation of this id", pattern = r"^[a-z0-9-]{1,64}$"),
     ),
     request_body = AnswerInteraction,
-    responses((status = 200, description = "The answered interaction", body = Interaction), Problems))]
+    responses((status = 200, description = "The answered interaction", body = Interaction), Problems)))]
 pub(crate) async fn answer(
     State(app): State<App>,
     caller: Caller,

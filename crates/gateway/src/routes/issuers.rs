@@ -5,20 +5,22 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use siglum_engine::identity::issuers::Issuer;
-use utoipa::ToSchema;
 
 use crate::app::App;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 
 /// The issuers at which people log in to this gateway.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct IssuerList {
     /// The issuers, in the order of their names; those without a client are left out.
     items: Vec<LoginIssuer>,
 }
 
 /// An issuer at which people log in (OpenID Connect).
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct LoginIssuer {
     /// What the operator of the gateway calls it.
     name: String,
@@ -46,8 +48,8 @@ impl LoginIssuer {
 }
 
 /// List the issuers at which people log in
-#[utoipa::path(get, path = "/v1/issuers", tag = "health", operation_id = "listIssuers",
-    responses((status = 200, description = "The issuers", body = IssuerList), Problems))]
+#[cfg_attr(test, utoipa::path(get, path = "/v1/issuers", tag = "health", operation_id = "listIssuers",
+    responses((status = 200, description = "The issuers", body = IssuerList), Problems)))]
 pub(crate) async fn list(State(app): State<App>) -> Json<IssuerList> {
     let issuers = app.issuer_keys().issuers();
     Json(IssuerList {

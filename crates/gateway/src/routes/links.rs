@@ -7,20 +7,23 @@ use siglum_engine::driven::turn::TurnError;
 use siglum_engine::identity::links::Change;
 use siglum_ledger::read;
 
-use super::path::{OfSession, Path};
+#[cfg(test)]
+use super::path::OfSession;
+use super::path::Path;
 use super::transaction::refusable;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::wire::{LinkInput, SessionLinks};
 
 /// List the links of a session and the history of their changes
-#[utoipa::path(get, path = "/v1/sessions/{session}/links", tag = "links", operation_id = "getLinks",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/links", tag = "links", operation_id = "getLinks",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    responses((status = 200, description = "The links", body = SessionLinks), Problems))]
+    responses((status = 200, description = "The links", body = SessionLinks), Problems)))]
 pub(crate) async fn list(
     State(app): State<App>,
     caller: Caller,
@@ -43,11 +46,11 @@ pub(crate) async fn list(
 }
 
 /// Attach links to a session; existing links stay
-#[utoipa::path(post, path = "/v1/sessions/{session}/links", tag = "links", operation_id = "attachLinks",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/links", tag = "links", operation_id = "attachLinks",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
     request_body = LinkInput,
-    responses((status = 200, description = "The links", body = SessionLinks), Problems))]
+    responses((status = 200, description = "The links", body = SessionLinks), Problems)))]
 pub(crate) async fn attach(
     State(app): State<App>,
     caller: Caller,
@@ -58,11 +61,11 @@ pub(crate) async fn attach(
 }
 
 /// Detach links from a session; links that are not attached are ignored
-#[utoipa::path(post, path = "/v1/sessions/{session}/links/detach", tag = "links", operation_id = "detachLinks",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/links/detach", tag = "links", operation_id = "detachLinks",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
     request_body = LinkInput,
-    responses((status = 200, description = "The links", body = SessionLinks), Problems))]
+    responses((status = 200, description = "The links", body = SessionLinks), Problems)))]
 pub(crate) async fn detach(
     State(app): State<App>,
     caller: Caller,

@@ -11,11 +11,14 @@ use futures_util::Stream;
 use siglum_engine::driven::turn::{self, TurnError};
 use siglum_ledger::read;
 
-use super::path::{OfSession, Path};
+#[cfg(test)]
+use super::path::OfSession;
+use super::path::Path;
 use crate::admission;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::stream;
@@ -28,14 +31,14 @@ const PAGE_MOST: usize = 1_000;
 const ALIVE: Duration = Duration::from_secs(15);
 
 /// List the events of a session's committed turns
-#[utoipa::path(get, path = "/v1/sessions/{session}/events", tag = "log", operation_id = "listEvents",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/events", tag = "log", operation_id = "listEvents",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
         ("cursor" = Option<String>, Query, description = "Return events after this sequence number (`next` of the previous page)", pattern = r"^(0|[1-9][0-9]{0,14})$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
-    responses((status = 200, description = "The entries", body = LogEntryList), Problems))]
+    responses((status = 200, description = "The entries", body = LogEntryList), Problems)))]
 pub(crate) async fn read_log(
     State(app): State<App>,
     caller: Caller,
@@ -53,14 +56,14 @@ pub(crate) async fn read_log(
 }
 
 /// List the receipts of a session
-#[utoipa::path(get, path = "/v1/sessions/{session}/receipts", tag = "log", operation_id = "listReceipts",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/receipts", tag = "log", operation_id = "listReceipts",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
         ("cursor" = Option<String>, Query, description = "Return receipts after this number (`next` of the previous page)", pattern = r"^(0|[1-9][0-9]{0,14})$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
-    responses((status = 200, description = "The receipts, in order", body = ReceiptList), Problems))]
+    responses((status = 200, description = "The receipts, in order", body = ReceiptList), Problems)))]
 pub(crate) async fn receipts(
     State(app): State<App>,
     caller: Caller,
@@ -95,13 +98,13 @@ fn part(mut query: Query) -> Result<(u64, usize), Problem> {
 /// Stream sealed receipts with their entries as server-sent events; an event's id is the receipt's number
 ///
 /// A client that lost its connection resumes after `last-event-id`. Nothing is omitted or repeated.
-#[utoipa::path(get, path = "/v1/sessions/{session}/stream", tag = "log", operation_id = "streamEvents",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/stream", tag = "log", operation_id = "streamEvents",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
         ("last-event-id" = Option<String>, Header, description = "Resume after this receipt", pattern = r"^[0-9]{1,15}$"),
     ),
-    responses((status = 200, description = "The stream; the data of each event is a `SealedPosition`", body = String, content_type = "text/event-stream"), Problems))]
+    responses((status = 200, description = "The stream; the data of each event is a `SealedPosition`", body = String, content_type = "text/event-stream"), Problems)))]
 pub(crate) async fn stream(
     State(app): State<App>,
     caller: Caller,

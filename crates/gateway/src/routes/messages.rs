@@ -12,8 +12,12 @@ use siglum_domain::{AgentName, TurnId, TurnKey};
 use siglum_ledger::SessionRecord;
 use siglum_platform::clock;
 
-use super::path::{OfConversation, Path};
-use super::trace_context::{InTrace, Traced};
+#[cfg(test)]
+use super::path::OfConversation;
+use super::path::Path;
+#[cfg(test)]
+use super::trace_context::InTrace;
+use super::trace_context::Traced;
 use crate::addressed::{self, Address};
 use crate::admission::{Launcher, refused};
 use crate::app::App;
@@ -22,12 +26,15 @@ use crate::caller::Caller;
 use crate::messages::prompt;
 use crate::naming::{Name, one};
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::{AgentProblems, Problems};
 use crate::query::Query;
 use crate::run_answer::{Form, answer};
 use crate::runner;
 use crate::runs::{Ask, Owned, Resume, RunLimits, Target, Under};
-use crate::wire::{self, IgnoredName, RunResult, SendMessages, without_secret};
+#[cfg(test)]
+use crate::wire::RunResult;
+use crate::wire::{self, IgnoredName, SendMessages, without_secret};
 
 /// The header with the key of a request that may be made twice.
 const KEY: &str = "idempotency-key";
@@ -38,7 +45,7 @@ const KEY_RULE: &str = "1 to 200 of the characters A-Z a-z 0-9 . _ : -";
 /// The response is the result of the run when it has ended, or a stream of its events if `format` or the header
 /// `accept` requests one. The whole request is validated before anything is started. A run with a conversation id
 /// belongs to its session and continues when the client disconnects; a run without one is cancelled then.
-#[utoipa::path(post, path = "/v1/messages", tag = "messages", operation_id = "sendMessages",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/messages", tag = "messages", operation_id = "sendMessages",
     security(("launcher" = [])),
     params(
         ("siglum-conversation-id" = Option<String>, Header, description = "Conversation id, if the body has none",
@@ -56,7 +63,7 @@ const KEY_RULE: &str = "1 to 200 of the characters A-Z a-z 0-9 . _ : -";
             (String = "text/event-stream"),
         )),
         AgentProblems,
-        Problems))]
+        Problems)))]
 pub(crate) async fn send(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -72,7 +79,7 @@ pub(crate) async fn send(
 /// Send messages to the agent of the conversation in the path
 ///
 /// Works like `POST /v1/messages`. A session token can send to its own session.
-#[utoipa::path(post, path = "/v1/sessions/{session}/messages", tag = "messages", operation_id = "sendSessionMessages",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/messages", tag = "messages", operation_id = "sendSessionMessages",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,
@@ -90,7 +97,7 @@ pub(crate) async fn send(
             (String = "text/event-stream"),
         )),
         AgentProblems,
-        Problems))]
+        Problems)))]
 pub(crate) async fn send_to(
     State(app): State<App>,
     caller: Caller,

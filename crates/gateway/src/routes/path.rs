@@ -5,7 +5,6 @@ use std::str::FromStr;
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use siglum_domain::{CheckpointId, InteractionId, SessionId};
-use utoipa::IntoParams;
 
 use crate::addressed::Address;
 use crate::app::App;
@@ -13,7 +12,8 @@ use crate::problem::Problem;
 use crate::query::SESSION_RULE;
 
 /// The session in a path, for the document.
-#[derive(IntoParams)]
+#[cfg(test)]
+#[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Path)]
 #[expect(
     dead_code,
@@ -26,7 +26,8 @@ pub(crate) struct OfSession {
 }
 
 /// The session in a path that may be said in two ways, for the document.
-#[derive(IntoParams)]
+#[cfg(test)]
+#[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Path)]
 #[expect(
     dead_code,

@@ -18,8 +18,10 @@ use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::Query;
+#[cfg(test)]
 use crate::shared_schemas::{Pipeline, PipelineBundle};
 use crate::wire::{PipelineEvents, PipelineList, RecordedEvent, RecordedEvents};
 
@@ -45,13 +47,13 @@ impl From<PipelineError> for Problem {
 }
 
 /// List pipelines with their current state
-#[utoipa::path(get, path = "/v1/pipelines", tag = "pipelines", operation_id = "listPipelines",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/pipelines", tag = "pipelines", operation_id = "listPipelines",
     security(("launcher" = [])),
     params(
         ("cursor" = Option<String>, Query, description = "Return pipelines after this one (`next` of the previous page)", pattern = r"^[!-~]{1,256}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 100),
     ),
-    responses((status = 200, description = "The pipelines", body = PipelineList), Problems))]
+    responses((status = 200, description = "The pipelines", body = PipelineList), Problems)))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -71,10 +73,10 @@ pub(crate) async fn list(
 }
 
 /// Get a pipeline: phases in order, sessions in waves, checks, reviews and totals
-#[utoipa::path(get, path = "/v1/pipelines/{pipeline}", tag = "pipelines", operation_id = "getPipeline",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/pipelines/{pipeline}", tag = "pipelines", operation_id = "getPipeline",
     security(("launcher" = [])),
     params(("pipeline" = String, Path, description = "Pipeline id", pattern = r"^[!-.0-~]{1,256}$")),
-    responses((status = 200, description = "The current state of the pipeline", body = Pipeline), Problems))]
+    responses((status = 200, description = "The current state of the pipeline", body = Pipeline), Problems)))]
 pub(crate) async fn show(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -88,14 +90,14 @@ pub(crate) async fn show(
 }
 
 /// Render a pipeline as text
-#[utoipa::path(get, path = "/v1/pipelines/{pipeline}/drawing", tag = "pipelines", operation_id = "getPipelineDrawing",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/pipelines/{pipeline}/drawing", tag = "pipelines", operation_id = "getPipelineDrawing",
     security(("launcher" = [])),
     params(
         ("pipeline" = String, Path, description = "Pipeline id", pattern = r"^[!-.0-~]{1,256}$"),
         ("form" = Option<String>, Query, description = "`unicode` or `ascii`", pattern = r"^(unicode|ascii)$"),
         ("columns" = Option<i64>, Query, description = "Maximum width in columns", minimum = 20, maximum = 400),
     ),
-    responses((status = 200, description = "The drawing", body = String, content_type = "text/plain"), Problems))]
+    responses((status = 200, description = "The drawing", body = String, content_type = "text/plain"), Problems)))]
 pub(crate) async fn draw(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -122,10 +124,10 @@ pub(crate) async fn draw(
 }
 
 /// Export a pipeline as one redacted document with its digest
-#[utoipa::path(get, path = "/v1/pipelines/{pipeline}/bundle", tag = "pipelines", operation_id = "getPipelineBundle",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/pipelines/{pipeline}/bundle", tag = "pipelines", operation_id = "getPipelineBundle",
     security(("launcher" = [])),
     params(("pipeline" = String, Path, description = "Pipeline id", pattern = r"^[!-.0-~]{1,256}$")),
-    responses((status = 200, description = "The document", body = PipelineBundle), Problems))]
+    responses((status = 200, description = "The document", body = PipelineBundle), Problems)))]
 pub(crate) async fn bundle(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -141,11 +143,11 @@ pub(crate) async fn bundle(
 /// Record events of a pipeline, all or none
 ///
 /// A session token can record events for its session, in a pipeline that the session is linked to.
-#[utoipa::path(post, path = "/v1/pipelines/{pipeline}/events", tag = "pipelines", operation_id = "recordPipelineEvents",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/pipelines/{pipeline}/events", tag = "pipelines", operation_id = "recordPipelineEvents",
     security(("launcher" = []), ("session" = [])),
     params(("pipeline" = String, Path, description = "Pipeline id", pattern = r"^[!-.0-~]{1,256}$")),
     request_body = PipelineEvents,
-    responses((status = 200, description = "All events are recorded", body = RecordedEvents), Problems))]
+    responses((status = 200, description = "All events are recorded", body = RecordedEvents), Problems)))]
 pub(crate) async fn record(
     State(app): State<App>,
     caller: Caller,

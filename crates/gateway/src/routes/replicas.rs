@@ -7,21 +7,22 @@ use axum::http::HeaderMap;
 use serde::Serialize;
 use siglum_domain::audit::Action;
 use siglum_engine::share::replica::{self, BATCH_MOST, Positions, ReplicaError};
-use utoipa::ToSchema;
 
 use crate::admission::refused;
 use crate::app::App;
 use crate::body::{is_json, whole};
 use crate::caller::Caller;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 
 /// The positions of this ledger after a batch.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct AcceptedBatch {
     /// The last receipt of each session in the batch and of each session it asks about, the last statement of the
     /// sender, and the parts of the batch that were skipped because they concern other sessions.
-    #[schema(value_type = Object)]
+    #[cfg_attr(test, schema(value_type = Object))]
     positions: Positions,
     /// Paths of fields in the batch that this gateway does not know and ignored; at most 32.
     ignored: Vec<String>,
@@ -50,13 +51,13 @@ impl From<ReplicaError> for Problem {
 /// registered it. A session token hands over its session and the data that came from it: a row of another session is
 /// refused, and shared data that concerns other sessions is left unchanged (`set_aside` lists it). `siglum sync` and
 /// `siglum run --gateway` send with this request.
-#[utoipa::path(post, path = "/v1/replicas", tag = "replicas", operation_id = "pushReplicas",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/replicas", tag = "replicas", operation_id = "pushReplicas",
     security(("launcher" = []), ("session" = [])),
     request_body(content = Object, content_type = "application/json", description = "A batch, uncompressed or as a zstd frame with `content-encoding: zstd`; `siglum sync` creates it"),
     responses(
         (status = 200, description = "The batch is accepted", body = AcceptedBatch),
         (status = 422, description = "A document of the batch is invalid; `field` names it", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
-        Problems))]
+        Problems)))]
 pub(crate) async fn take(
     State(app): State<App>,
     caller: Caller,

@@ -10,13 +10,16 @@ use siglum_domain::observation::Fact;
 use siglum_domain::{AgentName, SessionId};
 use siglum_ledger::{LedgerError, SessionRecord, Transaction, read};
 
-use super::path::{OfConversation, Path};
+#[cfg(test)]
+use super::path::OfConversation;
+use super::path::Path;
 use crate::addressed::{self, Address};
 use crate::admission;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::messages::{Talk, plain, ui_messages};
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::run_answer::{Form, answer, last_event};
@@ -73,7 +76,7 @@ async fn maybe(
 /// `last-event-id`; with `ui-messages`, the stream starts over, because a page builds its message from the beginning.
 /// Each gateway of a store streams it: one that does not run it sends the same events a moment later, and a text once it
 /// is whole.
-#[utoipa::path(get, path = "/v1/sessions/{session}/messages/stream", tag = "messages", operation_id = "streamMessages",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/messages/stream", tag = "messages", operation_id = "streamMessages",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,
@@ -84,7 +87,7 @@ async fn maybe(
     responses(
         (status = 200, description = "The stream; the data of each event is a `RunEvent`, or a chunk of a UI message stream", body = String, content_type = "text/event-stream"),
         (status = 204, description = "The session has no active run"),
-        Problems))]
+        Problems)))]
 pub(crate) async fn stream(
     State(app): State<App>,
     caller: Caller,
@@ -115,13 +118,13 @@ pub(crate) async fn stream(
 ///
 /// A run whose agent is still starting ends without a turn; whoever requested it gets the problem `cancelled`. A run of
 /// another gateway of the store ends within about a second.
-#[utoipa::path(post, path = "/v1/sessions/{session}/messages/cancel", tag = "messages", operation_id = "cancelRun",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/messages/cancel", tag = "messages", operation_id = "cancelRun",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,
         ("agent" = Option<String>, Query, description = "Agent, if several have a conversation of this id", pattern = r"^[a-z0-9-]{1,64}$"),
     ),
-    responses((status = 200, description = "The run is being cancelled", body = CancelledRun), Problems))]
+    responses((status = 200, description = "The run is being cancelled", body = CancelledRun), Problems)))]
 pub(crate) async fn cancel(
     State(app): State<App>,
     caller: Caller,
@@ -140,7 +143,7 @@ pub(crate) async fn cancel(
 /// List the messages of a session's committed turns
 ///
 /// The newest page comes first. A page consists of whole turns, unless one turn is longer than a page.
-#[utoipa::path(get, path = "/v1/sessions/{session}/messages", tag = "messages", operation_id = "listMessages",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/messages", tag = "messages", operation_id = "listMessages",
     security(("launcher" = []), ("session" = [])),
     params(
         OfConversation,
@@ -149,7 +152,7 @@ pub(crate) async fn cancel(
         ("cursor" = Option<String>, Query, description = "Return messages after this one (`next` of the previous page)", pattern = r"^[1-9][0-9]{0,14}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of log entries that a page is made of", minimum = 1, maximum = 10000),
     ),
-    responses((status = 200, description = "The messages, in order", body = MessageList), Problems))]
+    responses((status = 200, description = "The messages, in order", body = MessageList), Problems)))]
 pub(crate) async fn history(
     State(app): State<App>,
     caller: Caller,

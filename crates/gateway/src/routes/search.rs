@@ -15,6 +15,7 @@ use super::responses;
 use crate::admission::{self, Launcher};
 use crate::app::App;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::reach::wanted_repositories;
@@ -36,7 +37,7 @@ const QUERY_MOST: usize = 1000;
 /// `is:error`. Identifiers match whole and by their parts. Prompts and recent turns come first. While there is no index
 /// (`index.used` is false), a page looks through the 500 newest sessions: it may have few items, or none, and a `next`. Each
 /// session whose conversation is in the response is recorded in the audit log.
-#[utoipa::path(get, path = "/v1/search", tag = "sessions", operation_id = "searchSessions",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/search", tag = "sessions", operation_id = "searchSessions",
     security(("launcher" = [])),
     params(
         ("q" = String, Query, description = "Terms to search for", pattern = r"^[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]{0,999}$"),
@@ -47,7 +48,7 @@ const QUERY_MOST: usize = 1000;
         ("cursor" = Option<String>, Query, description = "Search sessions after this one (`next` of the previous page)", pattern = r"^ses_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 100),
     ),
-    responses((status = 200, description = "The sessions that match", body = SearchResultList), Problems))]
+    responses((status = 200, description = "The sessions that match", body = SearchResultList), Problems)))]
 pub(crate) async fn search(
     State(app): State<App>,
     Launcher(caller): Launcher,

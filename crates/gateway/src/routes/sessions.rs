@@ -8,7 +8,9 @@ use siglum_engine::driven::remote;
 use siglum_engine::driven::turn::TurnError;
 use siglum_ledger::{Order, SessionFilter, read};
 
-use super::path::{OfSession, Path};
+#[cfg(test)]
+use super::path::OfSession;
+use super::path::Path;
 use super::representation::Elsewhere;
 use super::responses;
 use super::transaction::refusable;
@@ -18,10 +20,13 @@ use crate::body::Body;
 use crate::caller::Caller;
 use crate::ledgers::seeing;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::{Query, SESSION_RULE};
 use crate::reach::wanted_repositories;
-use crate::wire::{EndSession, EndedSession, LabelInput, Session, SessionList};
+#[cfg(test)]
+use crate::wire::LabelInput;
+use crate::wire::{EndSession, EndedSession, Session, SessionList};
 
 /// Rows of a page.
 const PAGE: usize = 50;
@@ -31,7 +36,7 @@ const PAGE_MOST: usize = 500;
 ///
 /// The newest is the one that was created last, so that no session moves from one page to another. `since` and `until`
 /// go by the last activity of a session, its `last_at`.
-#[utoipa::path(get, path = "/v1/sessions", tag = "sessions", operation_id = "listSessions",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions", tag = "sessions", operation_id = "listSessions",
     security(("launcher" = [])),
     params(
         ("issue_number" = Option<i64>, Query, description = "Only with this issue number", minimum = 1, maximum = 9_007_199_254_740_991_i64),
@@ -50,7 +55,7 @@ const PAGE_MOST: usize = 500;
         ("cursor" = Option<String>, Query, description = "Return sessions after this one (`next` of the previous page)", pattern = r"^ses_[0-9a-f]{32}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 500),
     ),
-    responses((status = 200, description = "The sessions", body = SessionList), Problems))]
+    responses((status = 200, description = "The sessions", body = SessionList), Problems)))]
 pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -122,10 +127,10 @@ pub(crate) fn wanted_links(query: &mut Query) -> Result<Vec<Link>, Problem> {
 }
 
 /// Get a session
-#[utoipa::path(get, path = "/v1/sessions/{session}", tag = "sessions", operation_id = "getSession",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}", tag = "sessions", operation_id = "getSession",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    responses((status = 200, description = "The session", body = Session), Problems))]
+    responses((status = 200, description = "The session", body = Session), Problems)))]
 pub(crate) async fn show(
     State(app): State<App>,
     caller: Caller,
@@ -145,10 +150,10 @@ pub(crate) async fn show(
 }
 
 /// Keep a session alive
-#[utoipa::path(post, path = "/v1/sessions/{session}/keep-alive", tag = "sessions", operation_id = "keepSessionAlive",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/keep-alive", tag = "sessions", operation_id = "keepSessionAlive",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    responses((status = 200, description = "The current state of the session", body = Session), Problems))]
+    responses((status = 200, description = "The current state of the session", body = Session), Problems)))]
 pub(crate) async fn keep_alive(
     State(app): State<App>,
     caller: Caller,
@@ -173,11 +178,11 @@ pub(crate) async fn keep_alive(
 }
 
 /// End a session with its outcome; repeating it changes nothing
-#[utoipa::path(post, path = "/v1/sessions/{session}/end", tag = "sessions", operation_id = "endSession",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/end", tag = "sessions", operation_id = "endSession",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
     request_body = EndSession,
-    responses((status = 200, description = "The session has ended", body = EndedSession), Problems))]
+    responses((status = 200, description = "The session has ended", body = EndedSession), Problems)))]
 pub(crate) async fn end(
     State(app): State<App>,
     caller: Caller,

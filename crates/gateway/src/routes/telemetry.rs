@@ -15,14 +15,16 @@ use crate::admission::{Launcher, Sender};
 use crate::app::App;
 use crate::body::{Body, whole};
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::Query;
-use crate::routes::path::{OfSession, Path};
+#[cfg(test)]
+use crate::routes::path::OfSession;
+use crate::routes::path::Path;
 use crate::telemetry::{Packing, Refusal, Request, take};
-use crate::wire::{
-    AssignTrace, AssignedTrace, ExportLogs, ExportMetrics, ExportSpans, Exported, Protobuf,
-    RpcStatus, UnassignedTelemetry, UnassignedTelemetryList,
-};
+use crate::wire::{AssignTrace, AssignedTrace, UnassignedTelemetry, UnassignedTelemetryList};
+#[cfg(test)]
+use crate::wire::{ExportLogs, ExportMetrics, ExportSpans, Exported, Protobuf, RpcStatus};
 
 /// Rows of a page.
 const PAGE: usize = 100;
@@ -35,13 +37,13 @@ const JSON: &str = "application/json";
 ///
 /// The request is stored before it is answered and joined to sessions afterwards. Invalid records are dropped and
 /// counted in the response; do not retry them.
-#[utoipa::path(post, path = "/v1/traces", tag = "telemetry", operation_id = "exportTraces",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/traces", tag = "telemetry", operation_id = "exportTraces",
     security(("launcher" = []), ("session" = []), ("telemetry" = [])),
     request_body(content((ExportSpans = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, uncompressed or with `content-encoding: gzip`"),
     responses(
         Problems,
         (status = 200, description = "The request is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
-        (status = 400, description = "The request cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf")))))]
+        (status = 400, description = "The request cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf"))))))]
 pub(crate) async fn traces(
     State(app): State<App>,
     sender: Sender,
@@ -54,13 +56,13 @@ pub(crate) async fn traces(
 /// Export log records to the gateway (OTLP)
 ///
 /// Works like the export of spans.
-#[utoipa::path(post, path = "/v1/logs", tag = "telemetry", operation_id = "exportLogs",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/logs", tag = "telemetry", operation_id = "exportLogs",
     security(("launcher" = []), ("session" = []), ("telemetry" = [])),
     request_body(content((ExportLogs = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, uncompressed or with `content-encoding: gzip`"),
     responses(
         Problems,
         (status = 200, description = "The request is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
-        (status = 400, description = "The request cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf")))))]
+        (status = 400, description = "The request cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf"))))))]
 pub(crate) async fn logs(
     State(app): State<App>,
     sender: Sender,
@@ -73,13 +75,13 @@ pub(crate) async fn logs(
 /// Export metrics to the gateway (OTLP)
 ///
 /// Works like the export of spans.
-#[utoipa::path(post, path = "/v1/metrics", tag = "telemetry", operation_id = "exportMetrics",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/metrics", tag = "telemetry", operation_id = "exportMetrics",
     security(("launcher" = []), ("session" = []), ("telemetry" = [])),
     request_body(content((ExportMetrics = "application/json"), (Protobuf = "application/x-protobuf")), description = "An OTLP request, uncompressed or with `content-encoding: gzip`"),
     responses(
         Problems,
         (status = 200, description = "The request is stored", content((Exported = "application/json"), (Protobuf = "application/x-protobuf"))),
-        (status = 400, description = "The request cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf")))))]
+        (status = 400, description = "The request cannot be read", content((RpcStatus = "application/json"), (Protobuf = "application/x-protobuf"))))))]
 pub(crate) async fn metrics(
     State(app): State<App>,
     sender: Sender,
@@ -147,13 +149,13 @@ fn otlp_response(status: StatusCode, encoding: Encoding, body: Vec<u8>) -> Respo
 }
 
 /// List telemetry that belongs to no known session, newest first
-#[utoipa::path(get, path = "/v1/telemetry/unassigned", tag = "telemetry", operation_id = "listUnassignedTelemetry",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/telemetry/unassigned", tag = "telemetry", operation_id = "listUnassignedTelemetry",
     security(("launcher" = [])),
     params(
         ("cursor" = Option<String>, Query, description = "Return entries after this one (`next` of the previous page)", pattern = r"^[1-9][0-9]{0,14}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 1000),
     ),
-    responses((status = 200, description = "The unassigned telemetry", body = UnassignedTelemetryList), Problems))]
+    responses((status = 200, description = "The unassigned telemetry", body = UnassignedTelemetryList), Problems)))]
 pub(crate) async fn unassigned(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -180,11 +182,11 @@ pub(crate) async fn unassigned(
 }
 
 /// Assign a trace to a session and join its stored telemetry
-#[utoipa::path(post, path = "/v1/sessions/{session}/traces", tag = "telemetry", operation_id = "assignTrace",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/traces", tag = "telemetry", operation_id = "assignTrace",
     security(("launcher" = [])),
     params(OfSession),
     request_body = AssignTrace,
-    responses((status = 200, description = "The trace is assigned", body = AssignedTrace), Problems))]
+    responses((status = 200, description = "The trace is assigned", body = AssignedTrace), Problems)))]
 pub(crate) async fn assign(
     State(app): State<App>,
     Launcher(caller): Launcher,

@@ -5,14 +5,14 @@ use std::convert::Infallible;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use siglum_domain::trace::TraceParent;
-use utoipa::IntoParams;
 
 use crate::app::App;
 
 const TRACEPARENT: &str = "traceparent";
 
 /// The header, for the document.
-#[derive(IntoParams)]
+#[cfg(test)]
+#[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 #[expect(
     dead_code,

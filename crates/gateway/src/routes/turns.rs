@@ -9,12 +9,17 @@ use siglum_domain::observation::Observation;
 use siglum_engine::driven::turn::{self, Committed, Event, Hold, Holder, Opened};
 use siglum_platform::clock;
 
-use super::path::{OfSession, Path};
-use super::trace_context::{InTrace, Traced};
+#[cfg(test)]
+use super::path::OfSession;
+use super::path::Path;
+#[cfg(test)]
+use super::trace_context::InTrace;
+use super::trace_context::Traced;
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::wire::{
     AcquireLease, CommittedTurn, HeldLease, Lease, OpenedTurn, Receipt, RenewLease, TurnEvents,
@@ -50,11 +55,11 @@ pub(super) fn session_id(app: &App, caller: &Caller, path: &Path) -> Result<Sess
 }
 
 /// Acquire the lease of a session and settle what the previous driver left open
-#[utoipa::path(post, path = "/v1/sessions/{session}/lease", tag = "turns", operation_id = "acquireLease",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/lease", tag = "turns", operation_id = "acquireLease",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
     request_body = AcquireLease,
-    responses((status = 200, description = "The lease", body = Lease), Problems))]
+    responses((status = 200, description = "The lease", body = Lease), Problems)))]
 pub(crate) async fn lease(
     State(app): State<App>,
     caller: Caller,
@@ -77,11 +82,11 @@ pub(crate) async fn lease(
 }
 
 /// Renew a lease and get its epoch
-#[utoipa::path(post, path = "/v1/sessions/{session}/lease/renew", tag = "turns", operation_id = "renewLease",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/lease/renew", tag = "turns", operation_id = "renewLease",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
     request_body = RenewLease,
-    responses((status = 200, description = "The lease", body = LeaseEpoch), Problems))]
+    responses((status = 200, description = "The lease", body = LeaseEpoch), Problems)))]
 pub(crate) async fn renew(
     State(app): State<App>,
     caller: Caller,
@@ -98,25 +103,27 @@ pub(crate) async fn renew(
 }
 
 /// The epoch of a lease.
-#[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, serde::Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct LeaseEpoch {
     /// Epoch to pass with each write.
     epoch: u64,
 }
 
 /// A confirmation without further data.
-#[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, serde::Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Acknowledgement {
     /// Always true.
     pub(super) done: bool,
 }
 
 /// Release a lease; a newer lease of another driver is kept
-#[utoipa::path(post, path = "/v1/sessions/{session}/lease/release", tag = "turns", operation_id = "releaseLease",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/lease/release", tag = "turns", operation_id = "releaseLease",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
     request_body = HeldLease,
-    responses((status = 200, description = "The lease is released", body = Acknowledgement), Problems))]
+    responses((status = 200, description = "The lease is released", body = Acknowledgement), Problems)))]
 pub(crate) async fn release(
     State(app): State<App>,
     caller: Caller,
@@ -167,7 +174,7 @@ impl Write {
 /// Commit a turn with its appended events and these; repeating it returns the same receipt
 ///
 /// In one transaction, the turn is added to the log, sealed, and queued for every projection.
-#[utoipa::path(put, path = "/v1/sessions/{session}/turns/{turn_key}", tag = "turns", operation_id = "commitTurn",
+#[cfg_attr(test, utoipa::path(put, path = "/v1/sessions/{session}/turns/{turn_key}", tag = "turns", operation_id = "commitTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
@@ -175,7 +182,7 @@ impl Write {
         InTrace,
     ),
     request_body = TurnEvents,
-    responses((status = 200, description = "The turn is committed", body = CommittedTurn), Problems))]
+    responses((status = 200, description = "The turn is committed", body = CommittedTurn), Problems)))]
 pub(crate) async fn commit(
     State(app): State<App>,
     caller: Caller,
@@ -206,13 +213,13 @@ pub(crate) async fn commit(
 }
 
 /// Get the receipt of a committed turn
-#[utoipa::path(get, path = "/v1/sessions/{session}/turns/{turn_key}", tag = "turns", operation_id = "getTurnReceipt",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/turns/{turn_key}", tag = "turns", operation_id = "getTurnReceipt",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
         ("turn_key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
-    responses((status = 200, description = "The receipt of the turn", body = Receipt), Problems))]
+    responses((status = 200, description = "The receipt of the turn", body = Receipt), Problems)))]
 pub(crate) async fn receipt(
     State(app): State<App>,
     caller: Caller,
@@ -231,7 +238,7 @@ pub(crate) async fn receipt(
 }
 
 /// Open a turn, or continue the open turn of this key
-#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{turn_key}/open", tag = "turns", operation_id = "openTurn",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/turns/{turn_key}/open", tag = "turns", operation_id = "openTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
@@ -239,7 +246,7 @@ pub(crate) async fn receipt(
         InTrace,
     ),
     request_body = TurnEvents,
-    responses((status = 200, description = "The turn is open, or was already committed", body = OpenedTurn), Problems))]
+    responses((status = 200, description = "The turn is open, or was already committed", body = OpenedTurn), Problems)))]
 pub(crate) async fn open(
     State(app): State<App>,
     caller: Caller,
@@ -271,7 +278,7 @@ pub(crate) async fn open(
 }
 
 /// Append events to the open turn, visible to its driver only
-#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{turn_key}/append", tag = "turns", operation_id = "appendToTurn",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/turns/{turn_key}/append", tag = "turns", operation_id = "appendToTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
@@ -279,7 +286,7 @@ pub(crate) async fn open(
         InTrace,
     ),
     request_body = TurnEvents,
-    responses((status = 200, description = "The events are appended", body = Acknowledgement), Problems))]
+    responses((status = 200, description = "The events are appended", body = Acknowledgement), Problems)))]
 pub(crate) async fn append(
     State(app): State<App>,
     caller: Caller,
@@ -296,14 +303,14 @@ pub(crate) async fn append(
 }
 
 /// Abort the open turn and discard its events
-#[utoipa::path(post, path = "/v1/sessions/{session}/turns/{turn_key}/abort", tag = "turns", operation_id = "abortTurn",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/sessions/{session}/turns/{turn_key}/abort", tag = "turns", operation_id = "abortTurn",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
         ("turn_key" = String, Path, description = "Turn key, chosen by the driver", pattern = r"^[A-Za-z0-9._:-]{1,200}$"),
     ),
     request_body = HeldLease,
-    responses((status = 200, description = "The turn is aborted", body = Acknowledgement), Problems))]
+    responses((status = 200, description = "The turn is aborted", body = Acknowledgement), Problems)))]
 pub(crate) async fn abort(
     State(app): State<App>,
     caller: Caller,

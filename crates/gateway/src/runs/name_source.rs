@@ -1,10 +1,10 @@
 //! Where names of conversations come from.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 /// Where the name of a conversation came from.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NameSource {
     /// The path of the request.

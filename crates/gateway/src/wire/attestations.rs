@@ -5,7 +5,6 @@ use siglum_domain::{Oid, PlatformName, SessionId, Timestamp, evidence};
 use siglum_engine::commits::attestations::StandingAttestation;
 use siglum_engine::driven::attestation::NewAttestation;
 use siglum_ledger::AttestedFacts;
-use utoipa::ToSchema;
 
 use super::{CommitName, RepositoryName};
 use crate::problem::Problem;
@@ -14,25 +13,26 @@ use crate::problem::Problem;
 const PARENTS_MOST: usize = 64;
 
 /// Attests that a session made a commit.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AttestCommit {
     /// Full id of the commit.
-    #[schema(value_type = String, pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$"))]
     commit: Oid,
     /// Its repository: a name such as `github.com/owner/name`, or the id of a known one, `rep_…`.
     repository: RepositoryName,
     /// Name of the platform: 1 to 64 visible characters, no blank at either end.
-    #[schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$")]
+    #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"))]
     platform: Option<PlatformName>,
     /// Tree of the commit.
-    #[schema(value_type = Option<String>, pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
+    #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$"))]
     tree: Option<Oid>,
     /// Parents of the commit, first parent first.
-    #[schema(max_items = 64)]
+    #[cfg_attr(test, schema(max_items = 64))]
     parents: Option<Vec<CommitName>>,
     /// Time of the commit (RFC 3339).
-    #[schema(value_type = Option<String>, pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$")]
+    #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"))]
     committed_at: Option<Timestamp>,
 }
 
@@ -70,7 +70,8 @@ impl AttestCommit {
 }
 
 /// A trusted platform's statement that a session made a commit.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Attestation {
     session: String,
     /// Id of the token that it was stated with.
@@ -80,11 +81,11 @@ pub(crate) struct Attestation {
     #[serde(skip_serializing_if = "Option::is_none")]
     platform: Option<String>,
     /// When it was stated.
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
     /// When the token was revoked, if it was: later than `at`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     token_revoked_at: Option<String>,
 }
 
@@ -102,7 +103,8 @@ impl From<&evidence::Attestation> for Attestation {
 }
 
 /// An attestation that was recorded or already existed.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RecordedAttestation {
     commit: String,
     repository: String,

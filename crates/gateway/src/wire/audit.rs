@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use siglum_domain::audit::{Entry, Outcome};
-use utoipa::ToSchema;
 
 /// Whether something was done.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AuditOutcome {
     Done,
@@ -23,11 +23,12 @@ impl From<&Outcome> for AuditOutcome {
 }
 
 /// An audit entry, chained to the previous one.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct AuditEntry {
     /// Consecutive number, from 1.
     number: u64,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
     /// The actor.
     actor: String,
@@ -46,7 +47,7 @@ pub(crate) struct AuditEntry {
     pipeline: Option<String>,
     /// Details; absent if they were erased.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[cfg_attr(test, schema(value_type = Option<Object>))]
     body: Option<serde_json::Value>,
     /// Digest of the previous entry.
     previous: String,
@@ -76,7 +77,8 @@ impl From<&Entry> for AuditEntry {
 }
 
 /// A page of audit entries.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct AuditEntryList {
     /// The entries, newest first.
     pub(crate) items: Vec<AuditEntry>,
@@ -92,7 +94,8 @@ impl AuditEntry {
 }
 
 /// The result of verifying the audit log.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct AuditReport {
     /// True if no entry was changed, removed, inserted or moved.
     pub(crate) sound: bool,

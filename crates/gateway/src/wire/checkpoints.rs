@@ -3,39 +3,41 @@
 use serde::{Deserialize, Serialize};
 use siglum_domain::{CheckpointId, Oid};
 use siglum_ledger::CheckpointRecord;
-use utoipa::ToSchema;
 
 use super::numbers::count_if_any;
 use super::{Link, RepositoryName};
 
 /// Creates a checkpoint.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateCheckpoint {
     /// Checkpoint id, if the caller generates it; repeating it returns the same checkpoint.
-    #[schema(value_type = Option<String>, pattern = r"^chk_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$")]
+    #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^chk_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$"))]
     pub(crate) id: Option<CheckpointId>,
     /// Sequence of the session's log to pin; default: the end of the log.
     #[serde(default, deserialize_with = "count_if_any")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     pub(crate) sequence: Option<u64>,
     /// Commit that the session claims to have made.
     pub(crate) commit: Option<CheckpointCommit>,
 }
 
 /// A commit that a session claims to have made.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CheckpointCommit {
     /// Its repository.
     pub(crate) repository: RepositoryName,
     /// Its id.
-    #[schema(value_type = String, pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$"))]
     pub(crate) commit: Oid,
 }
 
 /// A session up to a sequence of its log.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Pin {
     pub(crate) session: String,
     pub(crate) sequence: u64,
@@ -44,7 +46,8 @@ pub(crate) struct Pin {
 }
 
 /// What a checkpoint is for.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CheckpointKind {
     /// It pins sessions to a commit.
@@ -66,7 +69,8 @@ impl From<siglum_ledger::CheckpointKind> for CheckpointKind {
 }
 
 /// A checkpoint.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Checkpoint {
     id: String,
     kind: CheckpointKind,
@@ -74,7 +78,7 @@ pub(crate) struct Checkpoint {
     repository: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<String>,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
     pins: Vec<Pin>,
 }
@@ -97,7 +101,8 @@ impl Checkpoint {
 }
 
 /// A checkpoint that was recorded or already existed.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RecordedCheckpoint {
     pub(crate) checkpoint: Checkpoint,
     /// Whether it already existed.
@@ -105,7 +110,8 @@ pub(crate) struct RecordedCheckpoint {
 }
 
 /// Checkpoints, newest first.
-#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CheckpointList {
     /// Newest first.
     pub(crate) items: Vec<Checkpoint>,

@@ -9,13 +9,13 @@ use siglum_engine::commits::answers::{
 use siglum_engine::commits::origins::Origin;
 use siglum_engine::commits::why::{self, SessionCard, Why};
 use siglum_ledger::CommitRecord;
-use utoipa::ToSchema;
 
 use super::{Attestation, Link};
 use crate::problem::Problem;
 
 /// How sure an answer is.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
     /// Two independent signs agree.
@@ -40,7 +40,8 @@ impl From<evidence::Verdict> for Verdict {
 }
 
 /// Who ran `git commit`.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CommitterKind {
     /// A session.
@@ -52,7 +53,8 @@ pub(crate) enum CommitterKind {
 }
 
 /// How a piece of evidence came about.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EvidenceBasis {
     /// It was seen while it happened.
@@ -80,7 +82,8 @@ impl From<Basis> for EvidenceBasis {
 }
 
 /// A piece of evidence, and whether it counted.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Evidence {
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
@@ -102,7 +105,8 @@ impl From<&evidence::Evidence> for Evidence {
 }
 
 /// An author of lines of a commit.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Author {
     /// The session; absent for lines whose author was not observed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,7 +128,8 @@ impl From<&why::Author> for Author {
 }
 
 /// A session named in a response.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct NamedSession {
     id: String,
     agent: String,
@@ -158,16 +163,18 @@ impl From<&SessionCard> for NamedSession {
 }
 
 /// A manual attribution, recorded alongside the evidence.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct AdoptionClaim {
     session: String,
     by: String,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
 }
 
 /// A commit that git made another one from.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CommitOrigin {
     commit: String,
     /// The commit that git made from it: the requested one, or another of its origins.
@@ -211,7 +218,8 @@ const fn kind_of(committer: Committer) -> (CommitterKind, Option<SessionId>) {
 }
 
 /// The record of a commit in one repository.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Commit {
     commit: String,
     repository: String,
@@ -240,7 +248,8 @@ pub(crate) struct Commit {
 }
 
 /// A recorded commit of a list.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CommitSummary {
     commit: String,
     repository: String,
@@ -254,7 +263,7 @@ pub(crate) struct CommitSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
     /// When it was recorded.
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
 }
 
@@ -276,7 +285,8 @@ impl CommitSummary {
 }
 
 /// A page of recorded commits.
-#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CommitSummaryList {
     /// The commits, newest first.
     pub(crate) items: Vec<CommitSummary>,
@@ -286,31 +296,35 @@ pub(crate) struct CommitSummaryList {
 }
 
 /// The records of a commit, one for each repository.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CommitList {
     pub(crate) items: Vec<Commit>,
 }
 
 /// Full id of a commit.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[schema(value_type = String, pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[cfg_attr(test, schema(value_type = String, pattern = r"^([0-9a-f]{40}|[0-9a-f]{64})$"))]
 pub(crate) struct CommitName(pub(super) Oid);
 
 /// Id of a checkpoint.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
-#[schema(value_type = String, pattern = r"^chk_[0-9a-f]{32}$")]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[cfg_attr(test, schema(value_type = String, pattern = r"^chk_[0-9a-f]{32}$"))]
 pub(crate) struct CheckpointName(CheckpointId);
 
 /// Asks about several commits at once.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExplainCommits {
     /// The commits, of any repository.
-    #[schema(min_items = 1, max_items = 500)]
+    #[cfg_attr(test, schema(min_items = 1, max_items = 500))]
     commits: Vec<CommitName>,
     /// Checkpoints that their messages name.
     #[serde(default)]
-    #[schema(max_items = 1_000)]
+    #[cfg_attr(test, schema(max_items = 1_000))]
     checkpoints: Vec<CheckpointName>,
 }
 
@@ -333,16 +347,17 @@ impl ExplainCommits {
 }
 
 /// What is recorded of several commits.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CommitExplanations {
     /// The recorded commits with all that `siglum why` shows of them.
-    #[schema(value_type = Vec<Object>)]
+    #[cfg_attr(test, schema(value_type = Vec<Object>))]
     items: Vec<CommitAnswer>,
     /// The recorded checkpoints of the request, each with its commits, newest first.
-    #[schema(value_type = Vec<Object>)]
+    #[cfg_attr(test, schema(value_type = Vec<Object>))]
     checkpoints: Vec<NamedCheckpoint>,
     /// Commits for which the response had no room: send them in another request.
-    #[schema(value_type = Vec<String>)]
+    #[cfg_attr(test, schema(value_type = Vec<String>))]
     left_off: Vec<Oid>,
 }
 

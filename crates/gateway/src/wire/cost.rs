@@ -4,12 +4,12 @@ use serde::Serialize;
 use siglum_domain::price::{Cost, Prices};
 use siglum_engine::views::cost::{self, By, Costs, Sum};
 use siglum_ledger::RepositoryRecord;
-use utoipa::ToSchema;
 
 use super::TokenUsage;
 
 /// Aggregated usage. Each message counts once.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CostReport {
     /// Dimension that the rows are grouped by.
     by: &'static str,
@@ -28,7 +28,8 @@ pub(crate) struct CostReport {
 }
 
 /// A row.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 struct CostRow {
     /// Id, name, number or day of the row; absent if unknown or unassigned.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,13 +47,14 @@ struct CostRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     /// Time of its last message.
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     last_at: String,
     usage: CostUsage,
 }
 
 /// Usage.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 struct CostUsage {
     messages: u64,
     tokens: TokenUsage,
@@ -60,7 +62,8 @@ struct CostUsage {
 }
 
 /// Cost at list prices.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 struct Money {
     /// The known part, in US dollars with nine decimal places.
     usd: String,

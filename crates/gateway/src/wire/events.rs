@@ -1,12 +1,12 @@
 //! Streams of sealed turns.
 
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::{LogEntry, Receipt};
 
 /// What one receipt seals, as one event of a stream.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct SealedPosition {
     pub(crate) receipt: Receipt,
     /// The entries that it seals, without those that were forgotten.

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use siglum_domain::observation::{Body, Fact, Observation, event};
 use siglum_engine::driven::turn::{Decision, Held};
-use utoipa::ToSchema;
 
 use super::Receipt;
 
@@ -11,14 +10,15 @@ use super::Receipt;
 const INPUT: usize = 200;
 
 /// A tool call without a result: it is unknown whether it was executed.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct UnansweredCall {
     call: String,
     tool: String,
     /// The first 200 characters of its input; absent in a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<String>,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     started_at: String,
 }
 
@@ -40,13 +40,14 @@ impl UnansweredCall {
 }
 
 /// A turn that waits for a decision: its driver is gone, and calls in it have no result.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct HeldTurn {
     session: String,
     /// Turn key; pass it with the decision.
     turn_key: String,
     /// When the turn was opened.
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     since: String,
     /// The calls without a result, in order.
     calls: Vec<UnansweredCall>,
@@ -75,7 +76,8 @@ impl HeldTurn {
 }
 
 /// A page of turns that wait for a decision.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct HeldTurnList {
     /// The turns, in the order in which their sessions were created.
     pub(crate) items: Vec<HeldTurn>,
@@ -85,7 +87,8 @@ pub(crate) struct HeldTurnList {
 }
 
 /// What becomes of a turn that waits for a decision.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TurnDecision {
     /// The turn is kept; the calls without a result were executed.
@@ -107,14 +110,16 @@ impl From<TurnDecision> for Decision {
 }
 
 /// The decision on a turn.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DecideTurn {
     pub(crate) decision: TurnDecision,
 }
 
 /// The result of a decision.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct DecidedTurn {
     /// The receipt of the turn; absent if it was discarded.
     #[serde(skip_serializing_if = "Option::is_none")]

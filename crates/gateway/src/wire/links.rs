@@ -7,7 +7,7 @@ use serde_json::Value;
 use siglum_domain::link::{self, FIELDS, SECRET_RULE};
 use siglum_domain::redact::Redactor;
 use siglum_ledger::{Statement, StatementRecord};
-use utoipa::ToSchema;
+#[cfg(test)]
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
 use crate::problem::Problem;
@@ -27,22 +27,22 @@ macro_rules! with_links {
         $seen struct $name {
             $($own)*
             /// Issue that the work is for.
-            #[schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
+            #[cfg_attr(test, schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64))]
             issue_number: Option<serde_json::Value>,
             /// Pull request that carries the work.
-            #[schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64)]
+            #[cfg_attr(test, schema(value_type = Option<i64>, minimum = 1, maximum = 9_007_199_254_740_991_i64))]
             pr_number: Option<serde_json::Value>,
             /// Pipeline id: 1 to 256 visible characters, no blank at either end.
-            #[schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?$")]
+            #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?$"))]
             pipeline_id: Option<serde_json::Value>,
             /// Agent role: 1 to 64 characters, in the form of `pipeline_id`.
-            #[schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$")]
+            #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"))]
             agent_role: Option<serde_json::Value>,
             /// Phase of the pipeline: 1 to 64 characters, in the form of `pipeline_id`.
-            #[schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$")]
+            #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^[^\s\p{C}]([^\p{C}]{0,62}[^\s\p{C}])?$"))]
             phase: Option<serde_json::Value>,
             /// Labels: keys of 1 to 64 characters without `=`, values of up to 256.
-            #[schema(schema_with = crate::wire::links::labels)]
+            #[cfg_attr(test, schema(schema_with = crate::wire::links::labels))]
             labels: Option<std::collections::BTreeMap<String, serde_json::Value>>,
         }
 
@@ -65,7 +65,8 @@ pub(super) use with_links;
 
 with_links! {
     /// Links of a session. A null field counts as absent; unknown fields are refused.
-    #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+    #[derive(Debug, Clone, Default, Deserialize)]
+    #[cfg_attr(test, derive(utoipa::ToSchema))]
     #[serde(deny_unknown_fields)]
     pub(crate) struct LinkInput {}
 }
@@ -147,6 +148,7 @@ fn label(key: &str, value: &Value) -> Result<link::Link, Problem> {
 }
 
 /// Labels in the document: it says what a key and a value may be.
+#[cfg(test)]
 pub(super) fn labels() -> Object {
     let text = |rule: &str| {
         ObjectBuilder::new()
@@ -164,7 +166,8 @@ pub(super) fn labels() -> Object {
 }
 
 /// A label filter, as `key=value`.
-#[derive(ToSchema)]
+#[cfg(test)]
+#[derive(utoipa::ToSchema)]
 #[schema(value_type = String, pattern = r"^[^\s=\p{C}]([^=\p{C}]{0,62}[^\s=\p{C}])?=([^\s\p{C}]([^\p{C}]{0,254}[^\s\p{C}])?)?$")]
 #[expect(
     dead_code,
@@ -173,12 +176,13 @@ pub(super) fn labels() -> Object {
 pub(crate) struct LabelInput(String);
 
 /// A fact attached to a session.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Link {
     /// The field.
     field: String,
     /// Value: a number or text; for a label, `key=value`.
-    #[schema(schema_with = value)]
+    #[cfg_attr(test, schema(schema_with = value))]
     value: Value,
 }
 
@@ -192,6 +196,7 @@ impl From<&link::Link> for Link {
 }
 
 /// The value of a link in the document.
+#[cfg(test)]
 fn value() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Integer, Type::String]))
@@ -200,7 +205,8 @@ fn value() -> Object {
 }
 
 /// What happened to a link.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LinkChange {
     Attached,
@@ -208,16 +214,17 @@ pub(crate) enum LinkChange {
 }
 
 /// A link was attached or detached.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct LinkEvent {
     /// The field.
     field: String,
     /// Its value: a number, or text.
-    #[schema(schema_with = value)]
+    #[cfg_attr(test, schema(schema_with = value))]
     value: Value,
     change: LinkChange,
     /// Time of the change.
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
     /// The actor.
     by: String,
@@ -226,7 +233,8 @@ pub(crate) struct LinkEvent {
 }
 
 /// The links of a session and their history.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct SessionLinks {
     /// Links that are attached now.
     pub(crate) links: Vec<Link>,

@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 use siglum_domain::SessionId;
 use siglum_domain::pipeline::{CheckEvidence, NewEvent};
 use siglum_engine::views::pipeline::{GraphJson, Recorded};
-use utoipa::ToSchema;
 
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::shared_schemas::Pipeline;
 
 /// An event of a pipeline. Its fields depend on its kind; fields of other kinds are refused.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PipelineEvent {
     /// `planned`, `phase_started`, `phase_ended`, `contract`, `review`, `check` or `ended`.
@@ -40,7 +41,7 @@ pub(crate) struct PipelineEvent {
     /// The text of a contract or a review, the summary of a check. It is redacted before it is stored.
     pub(crate) text: Option<String>,
     /// The session that records it; a session token can record for its session only.
-    #[schema(value_type = Option<String>, pattern = r"^ses_[0-9a-f]{32}$")]
+    #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^ses_[0-9a-f]{32}$"))]
     pub(crate) session: Option<SessionId>,
     /// Idempotency key, chosen by the caller: the same on each retry.
     pub(crate) key: Option<String>,
@@ -70,10 +71,11 @@ impl From<PipelineEvent> for NewEvent {
 }
 
 /// Events of a pipeline: all of them are recorded, or none.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PipelineEvents {
-    #[schema(min_items = 1, max_items = 100)]
+    #[cfg_attr(test, schema(min_items = 1, max_items = 100))]
     pub(crate) events: Vec<PipelineEvent>,
 }
 
@@ -98,7 +100,8 @@ impl PipelineEvents {
 }
 
 /// A recorded event.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RecordedEvent {
     /// Its number within the pipeline.
     number: u64,
@@ -116,16 +119,18 @@ impl From<&Recorded> for RecordedEvent {
 }
 
 /// Recorded events, in order.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RecordedEvents {
     pub(crate) events: Vec<RecordedEvent>,
 }
 
 /// A page of pipelines.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct PipelineList {
     /// The pipelines, newest first.
-    #[schema(value_type = Vec<Pipeline>)]
+    #[cfg_attr(test, schema(value_type = Vec<Pipeline>))]
     pub(crate) items: Vec<GraphJson>,
     /// Pass it as `cursor` to get the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,13 +4,13 @@ use serde::Serialize;
 use serde_json::Value;
 use siglum_domain::observation::Outcome;
 use siglum_ledger::{InteractionOption, InteractionRecord};
-use utoipa::ToSchema;
 
 use super::{IgnoredName, TokenUsage, ToolClass, ToolOutcome};
 use crate::runs::{self, Choice, Finished, NameSource, Started, Status, Usage};
 
 /// Ids of a run: the same in its first event, in its result and in the headers of the response.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RunIds {
     /// Conversation id.
     pub(crate) conversation_id: String,
@@ -35,7 +35,7 @@ pub(crate) struct RunIds {
     /// several gateways serve; the agent then started a new session and was given the committed turns.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     diverged: bool,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     started_at: String,
 }
 
@@ -58,7 +58,8 @@ impl From<&Started> for RunIds {
 }
 
 /// Usage of a run.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RunUsage {
     tokens: TokenUsage,
     /// The model, if the agent reported it.
@@ -80,7 +81,8 @@ impl From<&Usage> for RunUsage {
 }
 
 /// An error of a run.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RunError {
     /// Stable code for programs.
     code: &'static str,
@@ -98,7 +100,8 @@ impl From<&runs::RunError> for RunError {
 }
 
 /// Whether a run came to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunStatus {
     /// The agent came to its stop.
@@ -123,7 +126,8 @@ impl From<Status> for RunStatus {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RunEnd {
     status: RunStatus,
     /// Last message of the agent: its answer. Earlier messages are in the stream and in the messages of the session.
@@ -146,7 +150,8 @@ impl From<&Finished> for RunEnd {
 }
 
 /// The result of a run.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RunResult {
     /// Ids of the run.
     pub(crate) run: RunIds,
@@ -159,7 +164,8 @@ pub(crate) struct RunResult {
 }
 
 /// An option of an interaction.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct InteractionChoice {
     /// Id to answer with.
     id: String,
@@ -180,7 +186,8 @@ impl From<&Choice> for InteractionChoice {
 }
 
 /// An event of a run, as sent in its stream. Its id is its position in the run, from 1.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum RunEvent {
     /// The run started; always the first event.
@@ -322,7 +329,8 @@ pub(crate) const fn outcome_word(outcome: Outcome) -> &'static str {
 }
 
 /// A run that is being cancelled.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CancelledRun {
     /// The session.
     pub(crate) session: String,
@@ -332,7 +340,8 @@ pub(crate) struct CancelledRun {
 }
 
 /// A question that an agent asks people.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Interaction {
     id: String,
     session: String,
@@ -345,7 +354,7 @@ pub(crate) struct Interaction {
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<String>,
     options: Vec<InteractionChoice>,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     raised_at: String,
     /// The outcome; absent while the interaction is open.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -353,9 +362,10 @@ pub(crate) struct Interaction {
 }
 
 /// The outcome of an interaction.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct InteractionOutcome {
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
     /// `answered`, `policy`, `expired`, `cancelled` or `lost`.
     how: String,
@@ -392,7 +402,8 @@ impl From<&InteractionRecord> for Interaction {
 }
 
 /// Questions that an agent asked people.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct InteractionList {
     /// Newest first.
     pub(crate) items: Vec<Interaction>,

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use siglum_domain::search::PieceKind;
 use siglum_engine::views::search::{Hit, IndexUse};
-use utoipa::ToSchema;
 
 use super::Session;
 
 /// What the text of a hit is.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SearchPlace {
     /// A prompt.
@@ -48,7 +48,8 @@ impl From<PieceKind> for SearchPlace {
 }
 
 /// Where a term stands in a text: from and before which character.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct SearchRange {
     /// The first character, from 0.
     start: usize,
@@ -57,7 +58,8 @@ pub(crate) struct SearchRange {
 }
 
 /// A text in which at least one of the terms stands.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct SearchHit {
     place: SearchPlace,
     /// The part of the text around the first term.
@@ -69,7 +71,7 @@ pub(crate) struct SearchHit {
     turn: Option<u64>,
     /// Time of the text or the commit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: Option<String>,
 }
 
@@ -92,7 +94,8 @@ impl From<&Hit> for SearchHit {
 }
 
 /// How the search index was used.
-#[derive(Debug, Clone, Copy, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct SearchIndexUse {
     /// Whether it was used; else only prompts, links, commits, names and paths of the newest sessions were searched.
     used: bool,
@@ -110,7 +113,8 @@ impl From<IndexUse> for SearchIndexUse {
 }
 
 /// A session with a turn in which all terms stand.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct SearchResult {
     /// The session.
     pub(crate) session: Session,
@@ -119,7 +123,8 @@ pub(crate) struct SearchResult {
 }
 
 /// A page of the sessions in which all terms stand.
-#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct SearchResultList {
     /// The sessions, the best first. Without an index, the newest first; then there may be none, although there is a next
     /// page.

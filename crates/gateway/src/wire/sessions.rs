@@ -9,7 +9,6 @@ use siglum_engine::driven::turn::Held;
 use siglum_ledger::{
     LaunchEnd, Mode, RepositoryRecord, SessionListing, Statement, StatementRecord,
 };
-use utoipa::ToSchema;
 
 use super::links::{of_both, with_links, without_secret};
 use super::{HeldTurn, Link, LinkInput};
@@ -17,7 +16,8 @@ use crate::problem::Problem;
 use crate::runs::NameSource;
 
 /// Whether a session is driven or observed.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SessionMode {
     /// One driver opens and commits its turns under a lease.
@@ -46,7 +46,8 @@ impl From<Mode> for SessionMode {
 }
 
 /// How a session came into the ledger.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SessionOrigin {
     /// Its agent was watched.
@@ -72,38 +73,39 @@ impl From<siglum_ledger::SessionOrigin> for SessionOrigin {
 
 with_links! {
 /// Creates a session. Its links are in `links` or at the top level.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateSession {
     /// Session id, if the caller generates it: `ses_` and a UUID of version 7. Repeating it returns the same session.
-    #[schema(value_type = Option<String>, pattern = r"^ses_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$")]
+    #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^ses_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$"))]
     pub(crate) id: Option<SessionId>,
     /// Home: the ledger that alone extends its log; default: the gateway's ledger.
-    #[schema(value_type = Option<String>, pattern = r"^led_[0-9a-f]{32}$")]
+    #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^led_[0-9a-f]{32}$"))]
     pub(crate) home: Option<LedgerId>,
     /// The agent, such as `claude-code`.
-    #[schema(value_type = String, pattern = r"^[a-z0-9-]{1,64}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[a-z0-9-]{1,64}$"))]
     pub(crate) agent: AgentName,
     /// Conversation id. If blank or absent, it is taken from the header `siglum-conversation-id`, else from the baggage
     /// member `session.id`, else from the agent's native id; otherwise the session has none. The same agent with the
     /// same conversation id is the same session.
-    #[schema(pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$")]
+    #[cfg_attr(test, schema(pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$"))]
     pub(crate) conversation_id: Option<String>,
     /// Native id: the agent's own id for it.
-    #[schema(value_type = Option<String>, pattern = r"^(?!.*\.\.)[^\s/\\\x00-\x1f\x7f-\x9f]{1,256}$")]
+    #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^(?!.*\.\.)[^\s/\\\x00-\x1f\x7f-\x9f]{1,256}$"))]
     pub(crate) native_id: Option<NativeId>,
     /// Whether it is driven or observed; default: `driven`.
     pub(crate) mode: Option<SessionMode>,
     /// Working directory.
-    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$")]
+    #[cfg_attr(test, schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"))]
     pub(crate) cwd: Option<String>,
     /// Links to attach.
     pub(crate) links: Option<LinkInput>,
     /// Repositories that it works in, such as `github.com/owner/name`, without credentials; the first is its own.
-    #[schema(max_items = 32)]
+    #[cfg_attr(test, schema(max_items = 32))]
     pub(crate) repositories: Option<Vec<RepositoryName>>,
     /// Lifetime of its token in seconds; default: one day.
-    #[schema(minimum = 60, maximum = 2_592_000)]
+    #[cfg_attr(test, schema(minimum = 60, maximum = 2_592_000))]
     pub(crate) token_seconds: Option<u32>,
 }
 }
@@ -116,8 +118,9 @@ impl CreateSession {
 }
 
 /// Name of a repository, such as `github.com/owner/name`: not a file path, and without credentials.
-#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
-#[schema(value_type = String, pattern = r"^[A-Za-z0-9._:~+-][A-Za-z0-9._:/~+-]{0,511}$")]
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:~+-][A-Za-z0-9._:/~+-]{0,511}$"))]
 pub(crate) struct RepositoryName(String);
 
 impl RepositoryName {
@@ -138,7 +141,8 @@ impl RepositoryName {
 }
 
 /// A conversation id that was ignored, because one with higher precedence was given.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct IgnoredName {
     /// Where it came from.
     pub(crate) named_by: NameSource,
@@ -161,20 +165,22 @@ pub(crate) fn conversation(
 }
 
 /// A token, shown only once.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct SessionToken {
     /// Token id, which is not secret.
-    #[schema(value_type = String)]
+    #[cfg_attr(test, schema(value_type = String))]
     pub(crate) id: TokenId,
     /// The token itself, which cannot be retrieved again.
     pub(crate) secret: String,
     /// When it expires.
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     pub(crate) expires_at: String,
 }
 
 /// A session that was created or already existed.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CreatedSession {
     /// The session.
     pub(crate) session: Session,
@@ -190,7 +196,8 @@ pub(crate) struct CreatedSession {
 
 /// How a session ended.
 // Arms without fields have braces: without them serde takes any field there.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(tag = "outcome", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum EndSession {
     /// It completed.
@@ -198,19 +205,19 @@ pub(crate) enum EndSession {
     /// It failed.
     Failed {
         /// The exit code.
-        #[schema(minimum = -2_147_483_648_i64, maximum = 2_147_483_647_i64)]
+        #[cfg_attr(test, schema(minimum = -2_147_483_648_i64, maximum = 2_147_483_647_i64))]
         code: i32,
     },
     /// It was ended by a signal.
     Signalled {
         /// Signal number.
-        #[schema(minimum = 1, maximum = 64)]
+        #[cfg_attr(test, schema(minimum = 1, maximum = 64))]
         signal: i32,
     },
     /// It could not be started.
     NotStarted {
         /// Exit code of the launcher.
-        #[schema(minimum = -2_147_483_648_i64, maximum = 2_147_483_647_i64)]
+        #[cfg_attr(test, schema(minimum = -2_147_483_648_i64, maximum = 2_147_483_647_i64))]
         code: i32,
     },
     /// Unknown: the launcher died or has no result.
@@ -235,7 +242,8 @@ impl EndSession {
 }
 
 /// The result of ending a session.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct EndedSession {
     /// The session.
     pub(crate) session: Session,
@@ -244,7 +252,8 @@ pub(crate) struct EndedSession {
 }
 
 /// Token usage of a session.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct TokenUsage {
     input: u64,
     output: u64,
@@ -264,7 +273,8 @@ impl From<Tokens> for TokenUsage {
 }
 
 /// A session.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Session {
     id: String,
     agent: String,
@@ -273,19 +283,19 @@ pub(crate) struct Session {
     origin: SessionOrigin,
     /// Home: the ledger that alone extends its log.
     home: String,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     created_at: String,
     /// Time of its last activity.
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     last_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     ended_at: Option<String>,
     /// How it ended, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     archived_at: Option<String>,
     /// The damage for which it is quarantined; nothing is written to it then.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -381,7 +391,8 @@ fn end(statements: &[StatementRecord]) -> Option<String> {
 }
 
 /// A page of sessions.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct SessionList {
     /// The sessions, newest first.
     pub(crate) items: Vec<Session>,

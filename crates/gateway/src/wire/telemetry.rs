@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use siglum_domain::AgentName;
 use siglum_ledger::UnassignedRecord;
-use utoipa::ToSchema;
 
 /// An OTLP request with spans, in JSON.
-#[derive(ToSchema)]
+#[cfg(test)]
+#[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct ExportSpans {
@@ -15,7 +15,8 @@ pub(crate) struct ExportSpans {
 }
 
 /// An OTLP request with log records, in JSON.
-#[derive(ToSchema)]
+#[cfg(test)]
+#[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct ExportLogs {
@@ -24,7 +25,8 @@ pub(crate) struct ExportLogs {
 }
 
 /// An OTLP request with data points, in JSON.
-#[derive(ToSchema)]
+#[cfg(test)]
+#[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct ExportMetrics {
@@ -33,7 +35,8 @@ pub(crate) struct ExportMetrics {
 }
 
 /// The response to an OTLP request.
-#[derive(ToSchema)]
+#[cfg(test)]
+#[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct Exported {
@@ -43,7 +46,8 @@ pub(crate) struct Exported {
 }
 
 /// Why a request cannot be read.
-#[derive(ToSchema)]
+#[cfg(test)]
+#[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 pub(crate) struct RpcStatus {
     /// gRPC status code.
@@ -53,18 +57,20 @@ pub(crate) struct RpcStatus {
 }
 
 /// An OTLP message in protobuf.
-#[derive(ToSchema)]
+#[cfg(test)]
+#[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "the document alone reads it")]
 #[schema(value_type = String, format = Binary)]
 pub(crate) struct Protobuf(Vec<u8>);
 
 /// Records that belong to no known session: from one batch, one trace and one agent, for one reason.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct UnassignedTelemetry {
     /// Its number in the list.
     number: u64,
     /// When it was received.
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
     /// `traces`, `logs` or `metrics`.
     signal: String,
@@ -101,7 +107,8 @@ impl From<&UnassignedRecord> for UnassignedTelemetry {
 }
 
 /// A page of unassigned telemetry.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct UnassignedTelemetryList {
     /// Newest first.
     pub(crate) items: Vec<UnassignedTelemetry>,
@@ -111,16 +118,18 @@ pub(crate) struct UnassignedTelemetryList {
 }
 
 /// Assigns a trace to a session.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AssignTrace {
     /// Trace id: 32 lowercase hexadecimal digits, not all of them 0.
-    #[schema(pattern = r"^(?=.*[1-9a-f])[0-9a-f]{32}$")]
+    #[cfg_attr(test, schema(pattern = r"^(?=.*[1-9a-f])[0-9a-f]{32}$"))]
     pub(crate) trace_id: String,
 }
 
 /// A trace that was assigned to a session.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct AssignedTrace {
     pub(crate) trace_id: String,
     pub(crate) session: String,

@@ -6,7 +6,6 @@ use siglum_domain::observation::{self, Observation, Outcome, Tokens};
 use siglum_domain::receipt;
 use siglum_domain::{Timestamp, TurnId, TurnKey};
 use siglum_engine::driven::turn::{Event, Leased, Page, Recovered};
-use utoipa::ToSchema;
 
 use super::links::without_secret;
 use super::numbers::count;
@@ -16,7 +15,8 @@ use crate::problem::Problem;
 const KEY_MOST: usize = 128;
 
 /// The class of a tool.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToolClass {
     Edit,
@@ -48,7 +48,8 @@ impl From<observation::ToolClass> for ToolClass {
 }
 
 /// How a tool call ended.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToolOutcome {
     Ok,
@@ -67,20 +68,21 @@ impl From<Outcome> for ToolOutcome {
 }
 
 /// Token usage of a message.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Usage {
     #[serde(default, deserialize_with = "count")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     input: u64,
     #[serde(default, deserialize_with = "count")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     output: u64,
     #[serde(default, deserialize_with = "count")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     cache_read: u64,
     #[serde(default, deserialize_with = "count")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     cache_write: u64,
 }
 
@@ -107,12 +109,13 @@ impl From<Usage> for Tokens {
 
 /// An event of a turn. Its key identifies it in the session permanently: a repeated event is stored once, and other
 /// content under the same key is refused. Text is redacted before it is stored.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum TurnEvent {
     /// A prompt.
     Prompt {
-        #[schema(pattern = r"^[!-~]{1,128}$")]
+        #[cfg_attr(test, schema(pattern = r"^[!-~]{1,128}$"))]
         key: String,
         text: String,
         /// Whether the agent generated it itself.
@@ -121,56 +124,56 @@ pub(crate) enum TurnEvent {
     },
     /// A message of the agent.
     Message {
-        #[schema(pattern = r"^[!-~]{1,128}$")]
+        #[cfg_attr(test, schema(pattern = r"^[!-~]{1,128}$"))]
         key: String,
         text: String,
-        #[schema(min_length = 1, max_length = 256)]
+        #[cfg_attr(test, schema(min_length = 1, max_length = 256))]
         model: Option<String>,
         tokens: Option<Usage>,
         /// The sub-agent that wrote it.
-        #[schema(pattern = r"^[!-~]{1,128}$")]
+        #[cfg_attr(test, schema(pattern = r"^[!-~]{1,128}$"))]
         subagent: Option<String>,
     },
     /// A tool call; send it before the tool is called.
     ToolCall {
-        #[schema(pattern = r"^[!-~]{1,128}$")]
+        #[cfg_attr(test, schema(pattern = r"^[!-~]{1,128}$"))]
         call: String,
-        #[schema(min_length = 1, max_length = 256)]
+        #[cfg_attr(test, schema(min_length = 1, max_length = 256))]
         tool: String,
         input: String,
         class: Option<ToolClass>,
-        #[schema(pattern = r"^[!-~]{1,128}$")]
+        #[cfg_attr(test, schema(pattern = r"^[!-~]{1,128}$"))]
         subagent: Option<String>,
     },
     /// A tool result.
     ToolResult {
-        #[schema(pattern = r"^[!-~]{1,128}$")]
+        #[cfg_attr(test, schema(pattern = r"^[!-~]{1,128}$"))]
         call: String,
-        #[schema(min_length = 1, max_length = 256)]
+        #[cfg_attr(test, schema(min_length = 1, max_length = 256))]
         tool: String,
         output: String,
         class: Option<ToolClass>,
         outcome: Option<ToolOutcome>,
-        #[schema(pattern = r"^[!-~]{1,128}$")]
+        #[cfg_attr(test, schema(pattern = r"^[!-~]{1,128}$"))]
         subagent: Option<String>,
     },
     /// The turn stopped; the key is that of its prompt.
     Stop {
-        #[schema(pattern = r"^[!-~]{1,128}$")]
+        #[cfg_attr(test, schema(pattern = r"^[!-~]{1,128}$"))]
         key: String,
         last_message: Option<String>,
     },
     /// The context was compacted, with its summary.
     Compaction {
-        #[schema(pattern = r"^[!-~]{1,128}$")]
+        #[cfg_attr(test, schema(pattern = r"^[!-~]{1,128}$"))]
         key: String,
         summary: String,
     },
     /// Any other event, by its own name.
     Other {
-        #[schema(pattern = r"^[!-~]{1,128}$")]
+        #[cfg_attr(test, schema(pattern = r"^[!-~]{1,128}$"))]
         key: String,
-        #[schema(min_length = 1, max_length = 256)]
+        #[cfg_attr(test, schema(min_length = 1, max_length = 256))]
         name: String,
     },
 }
@@ -305,45 +308,49 @@ pub(crate) fn observed(events: &[TurnEvent], now: Timestamp) -> Result<Vec<Obser
 }
 
 /// Requests the lease of a session.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AcquireLease {
     /// Display name of the driver, such as a host or a program.
-    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
+    #[cfg_attr(test, schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"))]
     pub(crate) holder: String,
     /// Distinguishes drivers of the same name: requests with the same nonce come from the same driver.
-    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
+    #[cfg_attr(test, schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"))]
     pub(crate) nonce: String,
     /// Term in milliseconds, counted from each renewal.
-    #[schema(minimum = 1000, maximum = 3_600_000)]
+    #[cfg_attr(test, schema(minimum = 1000, maximum = 3_600_000))]
     pub(crate) term_ms: u64,
 }
 
 /// The lease to renew.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RenewLease {
     /// The epoch of the lease.
     #[serde(deserialize_with = "count")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     pub(crate) epoch: u64,
     /// New term in milliseconds, counted from now.
-    #[schema(minimum = 1000, maximum = 3_600_000)]
+    #[cfg_attr(test, schema(minimum = 1000, maximum = 3_600_000))]
     pub(crate) term_ms: u64,
 }
 
 /// The lease to release, or under which to abort the open turn.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HeldLease {
     /// The epoch of the lease.
     #[serde(deserialize_with = "count")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     pub(crate) epoch: u64,
 }
 
 /// How the turn that a driver left open was settled.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LeaseRecovery {
     /// There was none.
@@ -359,7 +366,8 @@ pub(crate) enum LeaseRecovery {
 }
 
 /// The right to write to a session.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Lease {
     /// Epoch to pass with each write.
     epoch: u64,
@@ -391,25 +399,27 @@ impl From<&Leased> for Lease {
 }
 
 /// Events of a turn, under a lease.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TurnEvents {
     /// The epoch of the lease.
     #[serde(deserialize_with = "count")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     pub(crate) epoch: u64,
     /// End of the log, as far as the driver knows.
     #[serde(deserialize_with = "count")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     pub(crate) expected_head: u64,
     /// The events, in order.
     #[serde(default)]
-    #[schema(max_items = 10_000)]
+    #[cfg_attr(test, schema(max_items = 10_000))]
     pub(crate) events: Vec<TurnEvent>,
 }
 
 /// Proof that a turn is committed.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Receipt {
     session: String,
     /// Its number in the session, from 1.
@@ -422,7 +432,7 @@ pub(crate) struct Receipt {
     /// Digest of the previous receipt.
     previous: String,
     digest: String,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
 }
 
@@ -442,7 +452,8 @@ impl From<&receipt::Receipt> for Receipt {
 }
 
 /// A committed turn.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CommittedTurn {
     pub(crate) receipt: Receipt,
     /// Whether it was already committed.
@@ -450,7 +461,8 @@ pub(crate) struct CommittedTurn {
 }
 
 /// An open turn.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct OpenedTurn {
     /// Whether it is open; if not, it was already committed, and `receipt` is its receipt.
     pub(crate) open: bool,
@@ -459,7 +471,8 @@ pub(crate) struct OpenedTurn {
 }
 
 /// Receipts.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct ReceiptList {
     pub(crate) items: Vec<Receipt>,
     /// Pass it as `cursor` to get the next page; absent on the last page.
@@ -468,7 +481,8 @@ pub(crate) struct ReceiptList {
 }
 
 /// An entry of a session's log.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct LogEntry {
     sequence: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -478,12 +492,12 @@ pub(crate) struct LogEntry {
     key: String,
     /// Entries with the same value describe the same event.
     event: String,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     subagent: Option<String>,
     /// The observation as stored; its field `fact` is the kind.
-    #[schema(value_type = Object)]
+    #[cfg_attr(test, schema(value_type = Object))]
     fact: serde_json::Value,
 }
 
@@ -504,7 +518,8 @@ impl From<&Entry> for LogEntry {
 }
 
 /// A page of a session's log, without erased entries.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct LogEntryList {
     pub(crate) items: Vec<LogEntry>,
     /// Pass it as `cursor` to get the next page; absent on the last page.

@@ -31,7 +31,8 @@ pub struct Args {
 }
 
 /// One entry.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     ledger: String,
     number: u64,

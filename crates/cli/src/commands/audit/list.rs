@@ -51,7 +51,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     entries: Vec<EntryJson>,
     /// Where the next page begins, if there are more: the value of `--before`.
@@ -59,7 +60,8 @@ pub struct Json {
 }
 
 /// One entry.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct EntryJson {
     number: u64,
     at: String,

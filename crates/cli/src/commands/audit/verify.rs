@@ -25,7 +25,8 @@ Examples:
 pub struct Args {}
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     sound: bool,
     entries: u64,
@@ -36,7 +37,8 @@ pub struct Json {
 }
 
 /// One thing that is wrong.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ProblemJson {
     /// The number of the entry.
     number: u64,

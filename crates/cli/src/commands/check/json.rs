@@ -8,7 +8,8 @@ use super::{Against, Counts, Outcome, Reason};
 use crate::team::SourceJson;
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// The range in git's words.
     range: String,
@@ -27,7 +28,8 @@ pub struct Json {
 }
 
 /// A commit that failed.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Commit {
     commit: String,
     subject: String,
@@ -44,7 +46,8 @@ struct Commit {
 }
 
 /// Why a commit failed.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct FindingJson {
     /// `unrecorded`, `unknown`, `merge`, `no-trailer`, `copied`, `nowhere`, `ambiguous`, `attested` or `before`.
     reason: String,

@@ -180,7 +180,8 @@ fn table(rows: &[Row]) -> Table {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     checkpoints: Vec<Checkpoint>,
     /// Whether there are more than were asked for.
@@ -188,7 +189,8 @@ pub struct Json {
 }
 
 /// One checkpoint.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Checkpoint {
     checkpoint: String,
     /// `commit`, `end` or `manual`.
@@ -199,7 +201,8 @@ pub struct Checkpoint {
 }
 
 /// A session, up to an entry of its log.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Pin {
     session: String,
     sequence: u64,

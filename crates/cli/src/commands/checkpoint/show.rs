@@ -42,7 +42,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     checkpoint: Checkpoint,
     about: Option<String>,

@@ -25,14 +25,16 @@ Examples:
 pub struct Args {}
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     settings: Vec<Setting>,
     files: path::Json,
 }
 
 /// One setting.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Setting {
     name: String,
     value: String,

@@ -34,7 +34,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     context: ContextJson,
     /// What is seen, in order.
@@ -45,7 +46,8 @@ pub struct Json {
 }
 
 /// Messages that are seen for one reason.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PartJson {
     /// `own`, `inherited`, `summary` or `open`.
     origin: &'static str,
@@ -57,7 +59,8 @@ pub struct PartJson {
 }
 
 /// Turns that nobody handed over.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GapJson {
     first: u64,
     last: u64,

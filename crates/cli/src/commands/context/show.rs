@@ -36,7 +36,8 @@ fn key(text: &str) -> Result<RouteKey, String> {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     route: RouteJson,
     /// The last hundred, newest first.
@@ -46,7 +47,8 @@ pub struct Json {
 }
 
 /// A route went over to another context.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MoveJson {
     at: String,
     by: String,

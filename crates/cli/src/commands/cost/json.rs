@@ -8,7 +8,8 @@ use super::Answer;
 use crate::commands::session::list::Tokens;
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// By what usage is summed up.
     by: String,
@@ -32,7 +33,8 @@ pub struct Json {
 }
 
 /// One row.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Row {
     /// What it is of: an id, a name, a number or a day; absent where it is not known or there is none.
     key: Option<String>,
@@ -52,7 +54,8 @@ struct Row {
 }
 
 /// What was used.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Used {
     messages: u64,
     tokens: Tokens,
@@ -60,7 +63,8 @@ struct Used {
 }
 
 /// What it costs.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CostJson {
     /// What is known of it, in billionths of a US dollar.
     nano_usd: u64,
@@ -73,7 +77,8 @@ struct CostJson {
 }
 
 /// A model of which no price was known when it was used.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct UnpricedJson {
     /// The model; absent where no source told it.
     model: Option<String>,
@@ -82,7 +87,8 @@ struct UnpricedJson {
 }
 
 /// What became of the records.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ExplainedJson {
     /// All records, and their plain sum.
     records: RecordsJson,
@@ -97,7 +103,8 @@ struct ExplainedJson {
 }
 
 /// Records and their tokens.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RecordsJson {
     count: u64,
     tokens: Tokens,

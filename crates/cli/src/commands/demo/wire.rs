@@ -106,7 +106,8 @@ pub struct Party {
 }
 
 /// The answer of `siglum demo --json`.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// Where the directory is, if it was kept.
     pub directory: Option<String>,
@@ -117,7 +118,8 @@ pub struct Json {
 }
 
 /// One commit of the demo.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
     /// The commit.
     pub commit: String,

@@ -28,7 +28,8 @@ pub const SCHEMA: &str = "siglum.import.acp/1";
 const NAME_MOST: usize = 64;
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// Whether it was done; else the sessions were only listed.
     done: bool,
@@ -45,7 +46,8 @@ pub struct Json {
 }
 
 /// One session.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SessionJson {
     /// Its id; absent if it was only listed.
     session: Option<String>,
@@ -60,7 +62,8 @@ struct SessionJson {
 }
 
 /// A session that was not imported.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ReasonJson {
     native_id: String,
     reason: String,

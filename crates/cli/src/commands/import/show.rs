@@ -15,7 +15,8 @@ use crate::error::CommandError;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// Whether it was done; else it was only shown.
     done: bool,
@@ -31,7 +32,8 @@ pub struct Json {
 }
 
 /// One session.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Session {
     /// Its id; absent if it was only shown.
     session: Option<String>,
@@ -52,7 +54,8 @@ struct Session {
 }
 
 /// A transcript that was not imported.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Refused {
     path: String,
     reason: String,

@@ -31,12 +31,14 @@ Examples:
 pub struct Args {}
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     destinations: Vec<DestinationJson>,
 }
 
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct DestinationJson {
     /// How far it is.
     standing: StandingJson,
@@ -54,7 +56,8 @@ struct DestinationJson {
     waiting_bytes: u64,
 }
 
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SettingsJson {
     endpoint: String,
     /// `http/protobuf`, `http/json` or `grpc`.

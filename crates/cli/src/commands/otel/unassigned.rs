@@ -31,7 +31,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     unassigned: Vec<RowJson>,
     /// All records that have no session, listed or not.
@@ -39,7 +40,8 @@ pub struct Json {
 }
 
 /// Records of one batch, one trace and one agent, for one reason.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RowJson {
     number: u64,
     at: String,

@@ -33,7 +33,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     pipelines: Vec<Row>,
     /// Whether there are more behind the last one.
@@ -41,7 +42,8 @@ pub struct Json {
 }
 
 /// A pipeline in short.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Row {
     pipeline: String,
     /// `pending`, `running`, `awaiting`, `completed`, `failed`, `cancelled`, `skipped` or `unknown`.

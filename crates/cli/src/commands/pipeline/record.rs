@@ -237,7 +237,8 @@ pub struct End {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     pipeline: String,
     /// The number of the event within the pipeline.

@@ -64,7 +64,8 @@ pub fn name(text: &str) -> Result<String, String> {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     name: String,
     /// `directory` or `program`.

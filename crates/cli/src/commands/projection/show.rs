@@ -31,7 +31,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     projection: StandingJson,
     /// What fails or is set aside, 200 at most.
@@ -39,7 +40,8 @@ pub struct Json {
 }
 
 /// A session that a projection did not take.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trouble {
     session: String,
     /// The receipt that it did not take.

@@ -205,7 +205,8 @@ impl Standing {
 }
 
 /// The JSON form.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StandingJson {
     name: String,
     /// `directory`, `program`, `gateway`, `otlp`, or what a program that feeds it itself calls it.

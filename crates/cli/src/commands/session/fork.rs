@@ -44,7 +44,8 @@ fn conversation(text: &str) -> Result<ConversationId, String> {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// The new session.
     session: String,

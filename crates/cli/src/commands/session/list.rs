@@ -215,7 +215,8 @@ pub fn place(session: &Listed, repositories: &[RepositoryRecord]) -> String {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     sessions: Vec<Session>,
     /// Whether there are more than were asked for.
@@ -223,7 +224,8 @@ pub struct Json {
 }
 
 /// A session and what it amounts to.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Session {
     session: String,
     agent: String,
@@ -264,7 +266,8 @@ pub struct Session {
 }
 
 /// The session that another one goes on from.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ForkJson {
     session: String,
     /// The last entry of it that is part of the history of both; absent where nobody knows.
@@ -284,7 +287,8 @@ impl ForkJson {
 }
 
 /// What was erased of a session.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ForgottenJson {
     /// `parts` or `whole`.
     what: String,
@@ -306,7 +310,8 @@ impl ForgottenJson {
 }
 
 /// Tokens.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tokens {
     input: u64,
     output: u64,

@@ -61,7 +61,8 @@ impl Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// What became of the turn of the session that was named.
     settled: Option<Settled>,
@@ -70,7 +71,8 @@ pub struct Json {
 }
 
 /// What became of a turn.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Settled {
     session: String,
     /// `nothing`: none was open; `committed`: it had come to its stop; `interrupted`: it was broken off and is kept;

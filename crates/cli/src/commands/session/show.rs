@@ -136,7 +136,8 @@ fn choose(history: &mut History, depth: Depth) -> Result<usize, CommandError> {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     session: String,
     agent: String,
@@ -185,7 +186,8 @@ pub struct Json {
 }
 
 /// A launch and what became of it.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct LaunchJson {
     program: String,
     by: String,
@@ -244,7 +246,8 @@ impl LaunchJson {
 }
 
 /// A session that this one came from, or that came from it.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Relative {
     session: String,
     /// `fork`, `clear` or `nested`.
@@ -252,7 +255,8 @@ struct Relative {
 }
 
 /// A fact attached to a session.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Link {
     field: String,
     value: serde_json::Value,
@@ -264,7 +268,8 @@ struct Link {
 }
 
 /// One turn.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct TurnJson {
     turn: Option<String>,
     /// Its number in the session, from 1; 0 for what happened outside any turn.
@@ -286,7 +291,8 @@ struct TurnJson {
 }
 
 /// One tool call.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Tool {
     tool: String,
     input: Option<String>,
@@ -301,7 +307,8 @@ struct Tool {
 }
 
 /// One message.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Message {
     at: String,
     /// `user` or `assistant`.
@@ -312,7 +319,8 @@ struct Message {
 }
 
 /// A commit that the session made.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Commit {
     commit: String,
     subject: Option<String>,

@@ -13,7 +13,8 @@ use crate::commands::session::recover::OpenJson;
 pub const SCHEMA: &str = "siglum.status/1";
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// The checkout that we stand in.
     worktree: Option<String>,
@@ -47,7 +48,8 @@ pub struct Json {
 }
 
 /// A login at a gateway.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct GatewayLogin {
     /// The address of the gateway.
     gateway: String,
@@ -56,7 +58,8 @@ struct GatewayLogin {
 }
 
 /// One hook of git.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Hook {
     name: String,
     /// `missing`, `out of date`, `calls another program` or `not executable`.
@@ -64,7 +67,8 @@ struct Hook {
 }
 
 /// One agent and its hooks.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Agent {
     agent: String,
     in_place: bool,
@@ -72,7 +76,8 @@ struct Agent {
 }
 
 /// What waits, each 1000 at most.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Waiting {
     deliveries: usize,
     oldest_delivery_at: Option<String>,
@@ -84,7 +89,8 @@ struct Waiting {
 }
 
 /// Something that was set aside because it failed too often.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Parked {
     queue: String,
     item: String,
@@ -93,7 +99,8 @@ struct Parked {
 }
 
 /// Something that was refused, deferred or lost.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Decline {
     at: String,
     edge: String,

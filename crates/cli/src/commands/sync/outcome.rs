@@ -37,12 +37,14 @@ impl Outcome {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     destinations: Vec<DestinationJson>,
 }
 
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct DestinationJson {
     name: String,
     target: String,
@@ -58,7 +60,8 @@ struct DestinationJson {
     reach: Option<ReachJson>,
 }
 
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SentJson {
     batches: u64,
     receipts: u64,
@@ -67,7 +70,8 @@ struct SentJson {
     documents: u64,
 }
 
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct DueJson {
     receipts: u64,
     /// Sessions that the receipts belong to.

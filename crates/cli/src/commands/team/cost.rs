@@ -35,7 +35,8 @@ pub struct CostQuery<'a> {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     report: CostReport,
     source: SourceJson,

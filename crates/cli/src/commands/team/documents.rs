@@ -19,32 +19,33 @@ pub(super) fn redact(text: &mut String) {
 }
 
 /// A session.
-#[derive(Clone, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Session {
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub(super) id: SessionId,
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub(super) agent: AgentName,
     pub(super) conversation_id: String,
     /// The ledger that alone extends it.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub(super) home: LedgerId,
     pub(super) title: Option<String>,
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub(super) created_at: Timestamp,
     /// When anything was last heard of it.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub(super) last_at: Timestamp,
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub(super) ended_at: Option<Timestamp>,
     /// How it ended, in words.
     pub(super) end: Option<String>,
     /// From then on nothing is written to it.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub(super) archived_at: Option<Timestamp>,
     /// Why it can be read and not written to: what is stored of it is damaged.
     pub(super) quarantined: Option<String>,
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub(super) parent: Option<SessionId>,
     pub(super) cwd: Option<String>,
     /// The repositories that it works in, its own first.
@@ -103,7 +104,8 @@ impl Session {
 }
 
 /// Tokens.
-#[derive(Clone, Copy, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Tokens {
     input: u64,
     output: u64,
@@ -123,14 +125,16 @@ impl From<Tokens> for observation::Tokens {
 }
 
 /// A session in which all words stand.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct SearchResult {
     pub(super) session: Session,
     pub(super) hits: Vec<Hit>,
 }
 
 /// A text in which something stands that was searched for.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Hit {
     /// `prompt`, `answer`, `call`, `result`, `path`, `commit`, `link`, `name` or `directory`.
     pub(super) place: String,
@@ -139,7 +143,7 @@ pub(super) struct Hit {
     /// The number of the turn in the session.
     #[serde(default)]
     pub(super) turn: Option<u64>,
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub(super) at: Option<Timestamp>,
 }
 
@@ -158,7 +162,8 @@ impl SearchResult {
 }
 
 /// What sessions used, and what that costs at list prices.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct CostReport {
     /// By what usage is summed up.
     by: String,
@@ -194,7 +199,8 @@ impl CostReport {
 }
 
 /// One row.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct CostRow {
     /// What it is of: an id, a name, a number or a day; absent where it is not known or there is none.
     pub(super) key: Option<String>,
@@ -203,18 +209,19 @@ pub(super) struct CostRow {
     /// Where that repository is fetched from, as `host/owner/name`.
     pub(super) repository_remote: Option<String>,
     /// The session that the key means something in.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     session: Option<SessionId>,
     /// The title of the session, or the first line of the commit's message.
     pub(super) title: Option<String>,
     /// When the last of its messages was written.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     last_at: Timestamp,
     pub(super) usage: Used,
 }
 
 /// What was used.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Used {
     messages: u64,
     pub(super) tokens: Tokens,
@@ -222,7 +229,8 @@ pub(super) struct Used {
 }
 
 /// What it costs.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Money {
     /// What is known of it, in US dollars.
     usd: String,

@@ -38,7 +38,8 @@ pub struct TeamQuery<'a> {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// The sessions, the best first.
     found: Vec<SearchResult>,

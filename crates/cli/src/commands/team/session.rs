@@ -29,7 +29,8 @@ const FILES: usize = 20;
 const LINES: usize = 8;
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     session: Session,
     /// The last turns, oldest first.
@@ -38,7 +39,8 @@ pub struct Json {
 }
 
 /// One turn.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Turn {
     turn: Option<String>,
     opened_at: Option<String>,

@@ -36,7 +36,8 @@ pub struct SessionQuery<'a> {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// The sessions, those that were created last first.
     sessions: Vec<Session>,

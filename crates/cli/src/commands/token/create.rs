@@ -76,7 +76,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// The token itself. It is not shown again.
     secret: String,

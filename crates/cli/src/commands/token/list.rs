@@ -35,7 +35,8 @@ pub struct Args {
 }
 
 /// The JSON form of the answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     tokens: Vec<TokenJson>,
     /// Whether there are more than were asked for.

@@ -10,7 +10,8 @@ use crate::error::CommandError;
 use crate::ui::{Style, Ui};
 
 /// The JSON form of an explanation.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ExplanationJson {
     /// The row of the table of evidence that gave the answer.
     rule: Option<String>,
@@ -26,7 +27,8 @@ pub(super) struct ExplanationJson {
 }
 
 /// What one sign is worth.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SignStrength {
     session: String,
     text: String,
@@ -35,7 +37,8 @@ struct SignStrength {
 }
 
 /// The answer without one piece of the evidence.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Without {
     /// What is left out.
     evidence: String,

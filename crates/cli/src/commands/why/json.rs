@@ -16,7 +16,8 @@ use crate::commands::session::list::ForgottenJson;
 use crate::team::SourceJson;
 
 /// The JSON form of an answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     commit: String,
     subject: String,
@@ -47,7 +48,8 @@ pub struct Json {
 }
 
 /// One line of a file.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Line {
     /// The file in the commit.
     path: String,
@@ -60,7 +62,8 @@ struct Line {
 }
 
 /// Somebody who has a part in a commit.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Party {
     /// `session`, `human` or `unknown`.
     kind: String,
@@ -85,7 +88,8 @@ struct Party {
 }
 
 /// One piece of evidence.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Sign {
     session: Option<String>,
     /// `observed`, `derived`, `inferred`, `claimed` or `attested`.
@@ -96,14 +100,16 @@ struct Sign {
 }
 
 /// Lines of one file: pairs of first and last, both inclusive, from 1.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct File {
     path: String,
     lines: Vec<(u32, u32)>,
 }
 
 /// A statement of a person.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Claim {
     session: String,
     by: String,
@@ -111,7 +117,8 @@ struct Claim {
 }
 
 /// A commit that git made another one of.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Origin {
     commit: String,
     /// What git made of it: the commit asked for, or another of its origins.
@@ -126,7 +133,8 @@ struct Origin {
 }
 
 /// What was asked.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Prompt {
     /// Which session was asked.
     session: String,

@@ -27,7 +27,8 @@ pub const SCHEMA: &str = "siglum.why-lines/1";
 const FILE_MOST: u64 = 4 << 20;
 
 /// Lines in a row of which the same is known.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RunJson {
     /// The first, counted from 1 in the file as it stands.
     first: u32,
@@ -51,7 +52,8 @@ struct RunJson {
 }
 
 /// The JSON form of an answer.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// Relative to the root of the checkout.
     path: String,

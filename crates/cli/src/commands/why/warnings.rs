@@ -14,7 +14,8 @@ const DECLINES_MOST: usize = 10_000;
 const BEFORE: i64 = 60 * 60 * 1000;
 
 /// One thing to know.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Warning {
     /// `message-mixed` or `hooks-taken-over`.
     pub code: &'static str,

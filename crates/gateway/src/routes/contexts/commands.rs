@@ -14,8 +14,11 @@ use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
-use crate::routes::trace_context::{InTrace, Traced};
+#[cfg(test)]
+use crate::routes::trace_context::InTrace;
+use crate::routes::trace_context::Traced;
 use crate::routes::turns::Acknowledgement;
 use crate::wire::{
     AcceptGap, AcceptedGaps, AfterTurn, BootstrapContext, BootstrappedContext, CommitContextTurn,
@@ -45,10 +48,10 @@ async fn write<T: Send + 'static>(
 /// The route key is where answers are delivered and never changes; the context key is what everything else is stored
 /// under. Without `cause`, the run gets the current context of its route, and both keys are equal until the route
 /// switches to another context. A repeated request with the same `run` and the same client gets the same keys.
-#[utoipa::path(post, path = "/v1/contexts/resolve", tag = "contexts", operation_id = "resolveContext",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/contexts/resolve", tag = "contexts", operation_id = "resolveContext",
     security(("launcher" = [])),
     request_body = ResolveContext,
-    responses((status = 200, description = "The keys", body = ResolvedContext), Problems))]
+    responses((status = 200, description = "The keys", body = ResolvedContext), Problems)))]
 pub(crate) async fn resolve(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -68,10 +71,10 @@ pub(crate) async fn resolve(
 }
 
 /// Start a run: settle what an earlier run left open, and record gaps
-#[utoipa::path(post, path = "/v1/contexts/bootstrap", tag = "contexts", operation_id = "bootstrapContext",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/contexts/bootstrap", tag = "contexts", operation_id = "bootstrapContext",
     security(("launcher" = []), ("session" = [])),
     request_body = BootstrapContext,
-    responses((status = 200, description = "The state of the context", body = BootstrappedContext), Problems))]
+    responses((status = 200, description = "The state of the context", body = BootstrappedContext), Problems)))]
 pub(crate) async fn bootstrap(
     State(app): State<App>,
     caller: Caller,
@@ -88,10 +91,10 @@ pub(crate) async fn bootstrap(
 }
 
 /// Add a message to an open turn, invisible to others until the turn is committed
-#[utoipa::path(post, path = "/v1/contexts/ingest", tag = "contexts", operation_id = "ingestContextMessage",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/contexts/ingest", tag = "contexts", operation_id = "ingestContextMessage",
     security(("launcher" = []), ("session" = [])),
     request_body = IngestMessage,
-    responses((status = 200, description = "The message is added", body = Acknowledgement), Problems))]
+    responses((status = 200, description = "The message is added", body = Acknowledgement), Problems)))]
 pub(crate) async fn ingest(
     State(app): State<App>,
     caller: Caller,
@@ -127,11 +130,11 @@ fn advanced(app: &App, committed: &Committed) -> Json<ContextCommit> {
 ///
 /// If earlier turns are missing in the host's order, only the gap is stored, and the outcome is `behind`: fill the gap
 /// with `backfill` or accept it, then commit the turn again.
-#[utoipa::path(post, path = "/v1/contexts/commit", tag = "contexts", operation_id = "commitContextTurn",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/contexts/commit", tag = "contexts", operation_id = "commitContextTurn",
     security(("launcher" = []), ("session" = [])),
     params(InTrace),
     request_body = CommitContextTurn,
-    responses((status = 200, description = "The outcome", body = ContextCommit), Problems))]
+    responses((status = 200, description = "The outcome", body = ContextCommit), Problems)))]
 pub(crate) async fn commit(
     State(app): State<App>,
     caller: Caller,
@@ -147,10 +150,10 @@ pub(crate) async fn commit(
 }
 
 /// Backfill a missing turn at its place in the context
-#[utoipa::path(post, path = "/v1/contexts/backfill", tag = "contexts", operation_id = "backfillContext",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/contexts/backfill", tag = "contexts", operation_id = "backfillContext",
     security(("launcher" = []), ("session" = [])),
     request_body = CommitContextTurn,
-    responses((status = 200, description = "The outcome", body = ContextCommit), Problems))]
+    responses((status = 200, description = "The outcome", body = ContextCommit), Problems)))]
 pub(crate) async fn backfill(
     State(app): State<App>,
     caller: Caller,
@@ -164,10 +167,10 @@ pub(crate) async fn backfill(
 }
 
 /// Record how a run ended on its route
-#[utoipa::path(post, path = "/v1/contexts/after-turn", tag = "contexts", operation_id = "recordAfterTurn",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/contexts/after-turn", tag = "contexts", operation_id = "recordAfterTurn",
     security(("launcher" = []), ("session" = [])),
     request_body = AfterTurn,
-    responses((status = 200, description = "It is recorded", body = Acknowledgement), Problems))]
+    responses((status = 200, description = "It is recorded", body = Acknowledgement), Problems)))]
 pub(crate) async fn after_turn(
     State(app): State<App>,
     caller: Caller,
@@ -182,10 +185,10 @@ pub(crate) async fn after_turn(
 }
 
 /// Compact a context: replace its messages so far by the host's summary
-#[utoipa::path(post, path = "/v1/contexts/compact", tag = "contexts", operation_id = "compactContext",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/contexts/compact", tag = "contexts", operation_id = "compactContext",
     security(("launcher" = []), ("session" = [])),
     request_body = CompactContext,
-    responses((status = 200, description = "The outcome", body = ContextCommit), Problems))]
+    responses((status = 200, description = "The outcome", body = ContextCommit), Problems)))]
 pub(crate) async fn compact(
     State(app): State<App>,
     caller: Caller,
@@ -206,10 +209,10 @@ pub(crate) async fn compact(
 }
 
 /// Maintain a context: settle what a crashed host left open
-#[utoipa::path(post, path = "/v1/contexts/maintain", tag = "contexts", operation_id = "maintainContext",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/contexts/maintain", tag = "contexts", operation_id = "maintainContext",
     security(("launcher" = []), ("session" = [])),
     request_body = ContextKeys,
-    responses((status = 200, description = "The result of the maintenance", body = MaintenanceReport), Problems))]
+    responses((status = 200, description = "The result of the maintenance", body = MaintenanceReport), Problems)))]
 pub(crate) async fn maintain(
     State(app): State<App>,
     caller: Caller,
@@ -226,10 +229,10 @@ pub(crate) async fn maintain(
 ///
 /// Its session is created by its first call. A sub-agent that never starts leaves nothing behind, once that is
 /// reported.
-#[utoipa::path(post, path = "/v1/contexts/prepare-subagent", tag = "contexts", operation_id = "prepareSubagent",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/contexts/prepare-subagent", tag = "contexts", operation_id = "prepareSubagent",
     security(("launcher" = [])),
     request_body = PrepareSubagent,
-    responses((status = 200, description = "The keys of the sub-agent", body = ResolvedContext), Problems))]
+    responses((status = 200, description = "The keys of the sub-agent", body = ResolvedContext), Problems)))]
 pub(crate) async fn prepare_subagent(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -244,10 +247,10 @@ pub(crate) async fn prepare_subagent(
 }
 
 /// Record that a sub-agent ended or never started
-#[utoipa::path(post, path = "/v1/contexts/subagent-ended", tag = "contexts", operation_id = "endSubagent",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/contexts/subagent-ended", tag = "contexts", operation_id = "endSubagent",
     security(("launcher" = []), ("session" = [])),
     request_body = EndSubagent,
-    responses((status = 200, description = "It is recorded", body = Acknowledgement), Problems))]
+    responses((status = 200, description = "It is recorded", body = Acknowledgement), Problems)))]
 pub(crate) async fn subagent_ended(
     State(app): State<App>,
     caller: Caller,
@@ -262,10 +265,10 @@ pub(crate) async fn subagent_ended(
 }
 
 /// Accept the gaps of a context and continue without the missing turns
-#[utoipa::path(post, path = "/v1/contexts/accept-gap", tag = "contexts", operation_id = "acceptContextGap",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/contexts/accept-gap", tag = "contexts", operation_id = "acceptContextGap",
     security(("launcher" = []), ("session" = [])),
     request_body = AcceptGap,
-    responses((status = 200, description = "The number of accepted gaps", body = AcceptedGaps), Problems))]
+    responses((status = 200, description = "The number of accepted gaps", body = AcceptedGaps), Problems)))]
 pub(crate) async fn accept_gap(
     State(app): State<App>,
     caller: Caller,

@@ -13,9 +13,12 @@ use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::problem::Problem;
+#[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::{CURSOR_RULE, Query};
-use crate::routes::path::{OfSession, Path};
+#[cfg(test)]
+use crate::routes::path::OfSession;
+use crate::routes::path::Path;
 use crate::wire::{
     AssembleContext, AssembledContext, Context, ContextExplanation, ContextLineage, GapList, Route,
     RouteDetail, RouteList,
@@ -77,10 +80,10 @@ fn keys(context: &ContextRecord) -> Keys {
 /// Refused with the code `gap` if turns are known to be missing, unless the caller accepts that. `coverage` says
 /// whether the current turn is among the messages. Each call is recorded in the audit log, because it reads the
 /// conversation's history.
-#[utoipa::path(post, path = "/v1/contexts/assemble", tag = "contexts", operation_id = "assembleContext",
+#[cfg_attr(test, utoipa::path(post, path = "/v1/contexts/assemble", tag = "contexts", operation_id = "assembleContext",
     security(("launcher" = []), ("session" = [])),
     request_body = AssembleContext,
-    responses((status = 200, description = "The messages", body = AssembledContext), Problems))]
+    responses((status = 200, description = "The messages", body = AssembledContext), Problems)))]
 pub(crate) async fn assemble(
     State(app): State<App>,
     caller: Caller,
@@ -100,10 +103,10 @@ pub(crate) async fn assemble(
 }
 
 /// Get the context that a session keeps
-#[utoipa::path(get, path = "/v1/sessions/{session}/context", tag = "contexts", operation_id = "getContext",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/context", tag = "contexts", operation_id = "getContext",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    responses((status = 200, description = "The context", body = Context), Problems))]
+    responses((status = 200, description = "The context", body = Context), Problems)))]
 pub(crate) async fn context(
     State(app): State<App>,
     caller: Caller,
@@ -114,14 +117,14 @@ pub(crate) async fn context(
 }
 
 /// List the gaps of a context, including those filled or accepted since
-#[utoipa::path(get, path = "/v1/sessions/{session}/context/gaps", tag = "contexts", operation_id = "listContextGaps",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/context/gaps", tag = "contexts", operation_id = "listContextGaps",
     security(("launcher" = []), ("session" = [])),
     params(
         OfSession,
         ("cursor" = Option<String>, Query, description = "Return gaps that start after this position (`next` of the previous page)", pattern = r"^(0|[1-9][0-9]{0,14})$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 100),
     ),
-    responses((status = 200, description = "The gaps", body = GapList), Problems))]
+    responses((status = 200, description = "The gaps", body = GapList), Problems)))]
 pub(crate) async fn gaps(
     State(app): State<App>,
     caller: Caller,
@@ -140,10 +143,10 @@ pub(crate) async fn gaps(
 }
 
 /// Get the ancestors and descendants of a context
-#[utoipa::path(get, path = "/v1/sessions/{session}/context/lineage", tag = "contexts", operation_id = "getContextLineage",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/context/lineage", tag = "contexts", operation_id = "getContextLineage",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    responses((status = 200, description = "The lineage", body = ContextLineage), Problems))]
+    responses((status = 200, description = "The lineage", body = ContextLineage), Problems)))]
 pub(crate) async fn lineage(
     State(app): State<App>,
     caller: Caller,
@@ -156,10 +159,10 @@ pub(crate) async fn lineage(
 }
 
 /// Explain why a run of a context sees these messages
-#[utoipa::path(get, path = "/v1/sessions/{session}/context/explanation", tag = "contexts", operation_id = "getContextExplanation",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/sessions/{session}/context/explanation", tag = "contexts", operation_id = "getContextExplanation",
     security(("launcher" = []), ("session" = [])),
     params(OfSession),
-    responses((status = 200, description = "The visible messages, with the reasons", body = ContextExplanation), Problems))]
+    responses((status = 200, description = "The visible messages, with the reasons", body = ContextExplanation), Problems)))]
 pub(crate) async fn explain(
     State(app): State<App>,
     caller: Caller,
@@ -172,13 +175,13 @@ pub(crate) async fn explain(
 }
 
 /// List routes by key
-#[utoipa::path(get, path = "/v1/routes", tag = "contexts", operation_id = "listRoutes",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/routes", tag = "contexts", operation_id = "listRoutes",
     security(("launcher" = [])),
     params(
         ("cursor" = Option<String>, Query, description = "Return routes after this one (`next` of the previous page)", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
         ("limit" = Option<i64>, Query, description = "Maximum number of items", minimum = 1, maximum = 100),
     ),
-    responses((status = 200, description = "The routes", body = RouteList), Problems))]
+    responses((status = 200, description = "The routes", body = RouteList), Problems)))]
 pub(crate) async fn routes(
     State(app): State<App>,
     Launcher(caller): Launcher,
@@ -200,12 +203,12 @@ pub(crate) async fn routes(
 }
 
 /// Get a route: last activity, how its last run ended, its latest contexts
-#[utoipa::path(get, path = "/v1/route", tag = "contexts", operation_id = "getRoute",
+#[cfg_attr(test, utoipa::path(get, path = "/v1/route", tag = "contexts", operation_id = "getRoute",
     security(("launcher" = [])),
     params(
         ("route_key" = String, Query, description = "Route key: where answers are delivered", pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"),
     ),
-    responses((status = 200, description = "The route", body = RouteDetail), Problems))]
+    responses((status = 200, description = "The route", body = RouteDetail), Problems)))]
 pub(crate) async fn route(
     State(app): State<App>,
     Launcher(caller): Launcher,

@@ -5,55 +5,55 @@ use siglum_domain::Timestamp;
 use siglum_domain::observation::{Outcome, Tokens};
 use siglum_engine::driven::context::{Message, Origin, Seen, Spoken};
 use siglum_ledger::ContextTurnKind;
-use utoipa::ToSchema;
 
 use crate::problem::Problem;
 use crate::wire::{ToolOutcome, Usage};
 
 /// A message. Text is redacted before it is stored.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum ContextMessage {
     /// A prompt.
     User {
         text: String,
-        #[schema(format = DateTime)]
+        #[cfg_attr(test, schema(format = DateTime))]
         at: Option<String>,
     },
     /// A message of the host itself.
     System {
         text: String,
-        #[schema(format = DateTime)]
+        #[cfg_attr(test, schema(format = DateTime))]
         at: Option<String>,
     },
     /// A message of the agent.
     Assistant {
         text: String,
-        #[schema(min_length = 1, max_length = 256)]
+        #[cfg_attr(test, schema(min_length = 1, max_length = 256))]
         model: Option<String>,
         tokens: Option<Usage>,
-        #[schema(format = DateTime)]
+        #[cfg_attr(test, schema(format = DateTime))]
         at: Option<String>,
     },
     /// A tool call.
     ToolCall {
-        #[schema(pattern = r"^[!-~]{1,128}$")]
+        #[cfg_attr(test, schema(pattern = r"^[!-~]{1,128}$"))]
         call: String,
-        #[schema(min_length = 1, max_length = 256)]
+        #[cfg_attr(test, schema(min_length = 1, max_length = 256))]
         tool: String,
         input: String,
-        #[schema(format = DateTime)]
+        #[cfg_attr(test, schema(format = DateTime))]
         at: Option<String>,
     },
     /// A tool result.
     ToolResult {
-        #[schema(pattern = r"^[!-~]{1,128}$")]
+        #[cfg_attr(test, schema(pattern = r"^[!-~]{1,128}$"))]
         call: String,
-        #[schema(min_length = 1, max_length = 256)]
+        #[cfg_attr(test, schema(min_length = 1, max_length = 256))]
         tool: String,
         output: String,
         outcome: Option<ToolOutcome>,
-        #[schema(format = DateTime)]
+        #[cfg_attr(test, schema(format = DateTime))]
         at: Option<String>,
     },
 }
@@ -141,7 +141,8 @@ pub(crate) fn messages(sent: &[ContextMessage]) -> Result<Vec<Message>, Problem>
 }
 
 /// Where a visible message comes from.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MessageOrigin {
     /// In the context itself.
@@ -155,7 +156,8 @@ pub(crate) enum MessageOrigin {
 }
 
 /// The sender of a message.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MessageKind {
     User,
@@ -166,7 +168,8 @@ pub(crate) enum MessageKind {
 }
 
 /// A message as a run reads it.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct VisibleMessage {
     #[serde(rename = "type")]
     kind: MessageKind,
@@ -193,7 +196,7 @@ pub(crate) struct VisibleMessage {
     sequence: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<String>,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
     /// Whether it comes from a heartbeat.
     heartbeat: bool,

@@ -12,7 +12,6 @@ use siglum_engine::driven::context::{
     self, Anchor, Assemble, Commit, During, Gaps, Heartbeats, Ran, Resolve, SubagentEnd, Want,
 };
 use siglum_ledger::ContextTurnKind;
-use utoipa::ToSchema;
 
 use super::{ContextMessage, messages};
 use crate::problem::Problem;
@@ -20,14 +19,15 @@ use crate::wire::numbers::{count, count_if_any};
 use crate::wire::{LinkInput, conversation, without_secret};
 
 /// The route key and the context key of a run.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContextKeys {
     /// Route key: where answers are delivered.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     route_key: RouteKey,
     /// Context key, as `resolve` returned it; never constructed by the caller.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     context_key: ContextKey,
 }
 
@@ -59,7 +59,8 @@ with_keys!(
 );
 
 /// Why a run gets a context other than its route's current one.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ContextCause {
     /// A heartbeat that is isolated: a context for it alone.
@@ -81,19 +82,20 @@ pub(crate) enum ContextCause {
 }
 
 /// A position in a context: exactly one of these fields.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContextAnchor {
     /// The end of the turn with this key.
-    #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
+    #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$"))]
     turn_key: Option<TurnKey>,
     /// A position in the host's order.
     #[serde(default, deserialize_with = "count_if_any")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     position: Option<u64>,
     /// Number of a message as seen from the context, from 1.
     #[serde(default, deserialize_with = "count_if_any")]
-    #[schema(minimum = 1, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 1, maximum = 9_007_199_254_740_991_i64))]
     message: Option<u64>,
 }
 
@@ -112,20 +114,21 @@ impl ContextAnchor {
 }
 
 /// Requests the keys of a run.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ResolveContext {
     /// Route key: where answers are delivered. Never truncated or parsed; case is preserved.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     route_key: RouteKey,
     /// The agent, such as `claude-code`.
-    #[schema(value_type = String, pattern = r"^[a-z0-9-]{1,64}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[a-z0-9-]{1,64}$"))]
     agent: AgentName,
     /// Name of the run, chosen by the caller; a repeated request gets the same keys.
-    #[schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$"))]
     run: TurnKey,
     /// Name of the caller that outlives its token; a run is identified by it and `run`.
-    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
+    #[cfg_attr(test, schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"))]
     client: Option<String>,
     /// Why the run gets a context other than its route's current one; default: it gets the current one.
     cause: Option<ContextCause>,
@@ -134,21 +137,21 @@ pub(crate) struct ResolveContext {
     /// What a fork starts from.
     from: Option<ContextKeys>,
     /// Conversation id; blank counts as absent.
-    #[schema(pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$")]
+    #[cfg_attr(test, schema(pattern = r"^(\s*|(?!.*\.\.)[A-Za-z0-9._:-]{1,128})$"))]
     conversation_id: Option<String>,
     /// Native id: the agent's own id for it.
-    #[schema(value_type = Option<String>, pattern = r"^(?!.*\.\.)[^\s/\\\x00-\x1f\x7f-\x9f]{1,256}$")]
+    #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^(?!.*\.\.)[^\s/\\\x00-\x1f\x7f-\x9f]{1,256}$"))]
     native_id: Option<NativeId>,
     /// Other names that the host uses for it, such as a generation; stored unchanged and never interpreted.
     aliases: Option<BTreeMap<String, String>>,
     /// Next position in the host's order, if it has one; gaps are detected from there on.
     #[serde(default, deserialize_with = "count_if_any")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     next_position: Option<u64>,
     /// Links to attach.
     links: Option<LinkInput>,
     /// Working directory.
-    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$")]
+    #[cfg_attr(test, schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,4096}$"))]
     cwd: Option<String>,
 }
 
@@ -246,24 +249,26 @@ impl ResolveContext {
 }
 
 /// Starts a run.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BootstrapContext {
     /// Route key: where answers are delivered.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     route_key: RouteKey,
     /// Context key, as `resolve` returned it; never constructed by the caller.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     context_key: ContextKey,
     /// Last position in the host's order before the turn that is about to start; positions up to it that were not
     /// handed over are a gap.
     #[serde(default, deserialize_with = "count_if_any")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     pub(crate) last_position: Option<u64>,
 }
 
 /// The phase in which the call is made.
-#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AssemblyPhase {
     /// Before the prompt goes to the model.
@@ -276,25 +281,26 @@ pub(crate) enum AssemblyPhase {
 }
 
 /// Requests the messages that a run reads.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AssembleContext {
     /// Route key: where answers are delivered.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     route_key: RouteKey,
     /// Context key, as `resolve` returned it; never constructed by the caller.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     context_key: ContextKey,
     /// Token budget for the messages, including the prompt or the tool result.
     #[serde(deserialize_with = "count")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     budget: u64,
     /// Prompt of the turn; it counts towards the budget and is not among the returned messages.
     prompt: Option<String>,
     during: Option<AssemblyPhase>,
     /// Tokens of the tool result, for the phase `tool-result`.
     #[serde(default, deserialize_with = "count_if_any")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     result_tokens: Option<u64>,
     /// Omit messages of heartbeats.
     #[serde(default)]
@@ -332,64 +338,67 @@ impl AssembleContext {
 }
 
 /// A message of an open turn.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IngestMessage {
     /// Route key: where answers are delivered.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     route_key: RouteKey,
     /// Context key, as `resolve` returned it; never constructed by the caller.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     context_key: ContextKey,
     /// The key under which the turn will be committed.
-    #[schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$"))]
     pub(crate) turn_key: TurnKey,
     /// Index of the message in the turn, from 0.
-    #[schema(minimum = 0, maximum = 9_999)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_999))]
     pub(crate) index: u16,
     pub(crate) message: ContextMessage,
 }
 
 /// A range of the host's order.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PositionRange {
     /// The first position.
     #[serde(deserialize_with = "count")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     first: u64,
     /// The last position.
     #[serde(deserialize_with = "count")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     last: u64,
 }
 
 /// Commits a finished turn.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommitContextTurn {
     /// Route key: where answers are delivered.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     route_key: RouteKey,
     /// Context key, as `resolve` returned it; never constructed by the caller.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     context_key: ContextKey,
     /// Idempotency key: the same on each retry, never reused.
-    #[schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$"))]
     turn_key: TurnKey,
     /// Its positions in the host's order, if the host has one.
     positions: Option<PositionRange>,
     /// All messages of the turn, including those that were ingested one by one.
-    #[schema(min_items = 1, max_items = 9_000)]
+    #[cfg_attr(test, schema(min_items = 1, max_items = 9_000))]
     messages: Vec<ContextMessage>,
     /// Whether the turn is a heartbeat's.
     #[serde(default)]
     heartbeat: bool,
     /// The host's digest of the turn; a different digest under the same key is a conflict.
-    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
+    #[cfg_attr(test, schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,200}$"))]
     digest: Option<String>,
     /// Key of the interrupted turn that this one repeats.
-    #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
+    #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$"))]
     recovers: Option<TurnKey>,
 }
 
@@ -420,20 +429,21 @@ const fn kind(heartbeat: bool) -> ContextTurnKind {
 }
 
 /// Reports that a run ended.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AfterTurn {
     /// Route key: where answers are delivered.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     route_key: RouteKey,
     /// Context key, as `resolve` returned it; never constructed by the caller.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     context_key: ContextKey,
     /// Key of its turn, if the turn was committed.
-    #[schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
+    #[cfg_attr(test, schema(value_type = Option<String>, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$"))]
     turn_key: Option<TurnKey>,
     /// Outcome, in a word chosen by the host.
-    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,64}$")]
+    #[cfg_attr(test, schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,64}$"))]
     outcome: String,
     /// Whether the run was a heartbeat's.
     #[serde(default)]
@@ -451,26 +461,27 @@ impl AfterTurn {
 }
 
 /// Replaces the messages so far by a summary.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CompactContext {
     /// Route key: where answers are delivered.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     route_key: RouteKey,
     /// Context key, as `resolve` returned it; never constructed by the caller.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     context_key: ContextKey,
     /// Idempotency key: the same on each retry, never reused.
-    #[schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[^\s\x00-\x1f\x7f-\x9f]{1,200}$"))]
     pub(crate) turn_key: TurnKey,
     /// The summary.
     pub(crate) summary: String,
     /// What triggered the compaction, in a word chosen by the host; default: `host`.
-    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,64}$")]
+    #[cfg_attr(test, schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]{1,64}$"))]
     pub(crate) trigger: Option<String>,
     /// Number of newest messages to keep in addition to the summary.
     #[serde(default)]
-    #[schema(minimum = 0, maximum = 10_000)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 10_000))]
     pub(crate) keep: u16,
 }
 
@@ -481,19 +492,20 @@ impl CompactContext {
 }
 
 /// Reserves the keys of a sub-agent before it starts.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PrepareSubagent {
     /// Route key: where answers are delivered.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     route_key: RouteKey,
     /// Context key, as `resolve` returned it; never constructed by the caller.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     context_key: ContextKey,
     /// The run of the sub-agent, without `cause`, `anchor` and `from`.
     child: ResolveContext,
     /// What it inherits from the context that starts it: `none` (default), `summary`, `tail:<n>` or `all`.
-    #[schema(pattern = r"^(none|summary|all|tail:[1-9][0-9]{0,4})$")]
+    #[cfg_attr(test, schema(pattern = r"^(none|summary|all|tail:[1-9][0-9]{0,4})$"))]
     inherit: Option<String>,
     /// Where the inherited part ends; default: at the end.
     anchor: Option<ContextAnchor>,
@@ -522,7 +534,8 @@ impl PrepareSubagent {
 }
 
 /// How a sub-agent ended.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SubagentOutcome {
     Done,
@@ -532,14 +545,15 @@ pub(crate) enum SubagentOutcome {
 }
 
 /// Reports that a sub-agent ended. The keys are the sub-agent's own.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EndSubagent {
     /// Route key: where answers are delivered.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     route_key: RouteKey,
     /// Context key, as `resolve` returned it; never constructed by the caller.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     context_key: ContextKey,
     outcome: SubagentOutcome,
 }
@@ -555,17 +569,18 @@ impl EndSubagent {
 }
 
 /// Accepts gaps of a context, to continue without the missing turns.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AcceptGap {
     /// Route key: where answers are delivered.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     route_key: RouteKey,
     /// Context key, as `resolve` returned it; never constructed by the caller.
-    #[schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$")]
+    #[cfg_attr(test, schema(value_type = String, pattern = r"^[A-Za-z0-9._:/@#+-]{1,512}$"))]
     context_key: ContextKey,
     /// Accept the gaps that start at or before this position; default: all gaps.
     #[serde(default, deserialize_with = "count_if_any")]
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_i64)]
+    #[cfg_attr(test, schema(minimum = 0, maximum = 9_007_199_254_740_991_i64))]
     pub(crate) until: Option<u64>,
 }

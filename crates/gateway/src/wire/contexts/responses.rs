@@ -6,13 +6,13 @@ use siglum_engine::driven::context::{
     RouteShown, Was,
 };
 use siglum_ledger::{ContextGap, ContextRecord, RouteMove, RouteRecord};
-use utoipa::ToSchema;
 
 use super::message::{MessageOrigin, VisibleMessage, origin};
 use crate::wire::Receipt;
 
 /// Whether a context existed before the request.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ContextResolution {
     /// It was created for this run.
@@ -24,7 +24,8 @@ pub(crate) enum ContextResolution {
 }
 
 /// The keys of a run.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct ResolvedContext {
     /// Route key: where answers are delivered.
     route_key: String,
@@ -64,19 +65,20 @@ impl From<&Resolved> for ResolvedContext {
 }
 
 /// A range of the host's order that was not handed over.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Gap {
     /// The first position.
     first: u64,
     /// The last position.
     last: u64,
     reason: String,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     since: String,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     filled_at: Option<String>,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +101,8 @@ impl From<&ContextGap> for Gap {
 }
 
 /// A page of the gaps of a context.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct GapList {
     /// The gaps, in the host's order.
     items: Vec<Gap>,
@@ -121,7 +124,8 @@ impl GapList {
 }
 
 /// The state of a context when a run starts.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct BootstrappedContext {
     session: String,
     /// Why the context was created.
@@ -151,7 +155,8 @@ impl From<&Bootstrapped> for BootstrappedContext {
 }
 
 /// Whether the current turn is among the messages.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum TurnCoverage {
     /// It is: the host adds nothing.
@@ -161,7 +166,8 @@ pub(crate) enum TurnCoverage {
 }
 
 /// The messages that a run reads.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct AssembledContext {
     messages: Vec<VisibleMessage>,
     /// Estimated tokens of the messages: one per four bytes.
@@ -193,7 +199,8 @@ impl From<&Assembled> for AssembledContext {
 }
 
 /// The outcome of committing a turn.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CommitOutcome {
     /// It is stored.
@@ -205,7 +212,8 @@ pub(crate) enum CommitOutcome {
 }
 
 /// The outcome of committing a turn.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct ContextCommit {
     outcome: CommitOutcome,
     /// The receipt of the turn, unless earlier turns are missing.
@@ -232,7 +240,8 @@ impl From<&Committed> for ContextCommit {
 }
 
 /// The result of maintaining a context.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct MaintenanceReport {
     /// Number of records of old runs that were deleted, in all contexts.
     runs: u64,
@@ -250,13 +259,15 @@ impl From<Maintained> for MaintenanceReport {
 }
 
 /// The number of accepted gaps.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct AcceptedGaps {
     pub(crate) accepted: u64,
 }
 
 /// A context.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Context {
     context_key: String,
     route_key: String,
@@ -273,15 +284,15 @@ pub(crate) struct Context {
     parent_at: Option<u64>,
     /// Who requested it.
     by: String,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     created_at: String,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     seen_at: String,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<String>,
     /// Other names that the host uses for it.
-    #[schema(value_type = Object)]
+    #[cfg_attr(test, schema(value_type = Object))]
     aliases: serde_json::Value,
 }
 
@@ -306,9 +317,10 @@ impl From<&ContextRecord> for Context {
 }
 
 /// A route switched to another context.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct ContextSwitch {
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
     by: String,
     /// The previous context.
@@ -332,7 +344,8 @@ impl From<&RouteMove> for ContextSwitch {
 }
 
 /// The ancestors and descendants of a context.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct ContextLineage {
     /// The context and its ancestors, newest first.
     ancestors: Vec<Context>,
@@ -353,7 +366,8 @@ impl From<&Lineage> for ContextLineage {
 }
 
 /// Entries that are visible from a context for one reason.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct VisiblePart {
     origin: MessageOrigin,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -383,7 +397,8 @@ impl From<&Part> for VisiblePart {
 }
 
 /// A turn that repeats an interrupted one.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RecoveredTurn {
     /// Its key.
     turn_key: String,
@@ -392,7 +407,8 @@ pub(crate) struct RecoveredTurn {
 }
 
 /// Why a run of a context sees these messages.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct ContextExplanation {
     context: Context,
     /// The visible parts, in order.
@@ -420,7 +436,8 @@ impl From<&Explained> for ContextExplanation {
 }
 
 /// The last run of a route.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct LastRun {
     context_key: String,
     session: String,
@@ -428,22 +445,23 @@ pub(crate) struct LastRun {
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<String>,
     /// When it started or ended.
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
 }
 
 /// A route.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Route {
     pub(crate) route_key: String,
     /// Key of the context that its ordinary runs see; absent if all its runs were isolated.
     #[serde(skip_serializing_if = "Option::is_none")]
     context_key: Option<String>,
     agent: String,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     created_at: String,
     /// Time of its last activity.
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     seen_at: String,
     /// Number of runs.
     runs: u64,
@@ -471,7 +489,8 @@ impl From<&RouteRecord> for Route {
 }
 
 /// Routes, sorted by key.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RouteList {
     pub(crate) items: Vec<Route>,
     /// Pass it as `cursor` to get the next page; absent on the last page.
@@ -480,7 +499,8 @@ pub(crate) struct RouteList {
 }
 
 /// A route with its latest contexts.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RouteDetail {
     route: Route,
     /// Newest first; the last 100.

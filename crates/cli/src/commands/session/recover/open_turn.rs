@@ -18,7 +18,8 @@ const TURNS_MOST: usize = 1_000;
 const INPUT: usize = 200;
 
 /// A turn that is open.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OpenJson {
     session: String,
     agent: String,
@@ -47,7 +48,8 @@ pub struct OpenJson {
 }
 
 /// Who drives a session.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct DriverJson {
     name: String,
     /// When its lease runs out, unless it is prolonged.
@@ -55,7 +57,8 @@ struct DriverJson {
 }
 
 /// A call without a result.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CallJson {
     tool: String,
     /// What it was given, in one line.
@@ -64,7 +67,8 @@ struct CallJson {
 }
 
 /// Something that can be done.
-#[derive(Serialize, schemars::JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct WayOut {
     /// The command; none where somebody else has to act.
     command: Option<String>,
