@@ -25,6 +25,7 @@ pub use text::{
 
 use serde::Serialize;
 use siglum_domain::legible;
+use siglum_domain::redact::Redactor;
 
 use crate::error::CommandError;
 use shown::Shown;
@@ -195,9 +196,16 @@ impl Ui {
     }
 }
 
+/// What is wrong, with its causes. What somebody typed that was refused is told without its secrets: others read what a
+/// script complains of.
+fn complaint(error: &CommandError) -> String {
+    let text = format!("{:#}", error.source);
+    Redactor::shared().redact(&text).into_string()
+}
+
 /// Prints an error with its causes and hints.
 pub fn report(error: &CommandError) {
-    complain("error: ", &format!("{:#}", error.source));
+    complain("error: ", &complaint(error));
     for hint in &error.hints {
         complain("hint: ", hint);
     }
@@ -222,7 +230,7 @@ pub struct ErrorJson {
 /// Writes an error as JSON.
 pub fn report_as_json(error: &CommandError) {
     let data = ErrorJson {
-        error: format!("{:#}", error.source),
+        error: complaint(error),
         kind: error.kind.name().to_owned(),
         code: error.kind.number(),
         hints: error.hints.clone(),
@@ -236,7 +244,8 @@ pub fn report_as_json(error: &CommandError) {
 /// Prints what is wrong with a command line, or the help that was asked for.
 pub fn report_usage(error: &clap::Error) {
     if error.use_stderr() {
-        let text = error.render().to_string();
+        let text = Redactor::shared().redact(&error.render().to_string());
+        let text = text.as_str();
         let _ = writeln!(io::stderr().lock(), "{}", legible::lines(text.trim_end()));
     } else {
         // Nothing of it comes from outside.
