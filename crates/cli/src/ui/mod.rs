@@ -199,15 +199,18 @@ impl Ui {
 /// What is wrong, with its causes. What somebody typed that was refused is told without its secrets: others read what a
 /// script complains of.
 fn complaint(error: &CommandError) -> String {
-    let text = format!("{:#}", error.source);
-    Redactor::shared().redact(&text).into_string()
+    redacted(&format!("{:#}", error.source))
+}
+
+fn redacted(text: &str) -> String {
+    Redactor::shared().redact(text).into_string()
 }
 
 /// Prints an error with its causes and hints.
 pub fn report(error: &CommandError) {
     complain("error: ", &complaint(error));
     for hint in &error.hints {
-        complain("hint: ", hint);
+        complain("hint: ", &redacted(hint));
     }
 }
 
@@ -233,7 +236,7 @@ pub fn report_as_json(error: &CommandError) {
         error: complaint(error),
         kind: error.kind.name().to_owned(),
         code: error.kind.number(),
-        hints: error.hints.clone(),
+        hints: error.hints.iter().map(|hint| redacted(hint)).collect(),
     };
     let schema = ERROR_SCHEMA;
     if let Ok(line) = serde_json::to_string(&Envelope { schema, data }) {
@@ -244,8 +247,7 @@ pub fn report_as_json(error: &CommandError) {
 /// Prints what is wrong with a command line, or the help that was asked for.
 pub fn report_usage(error: &clap::Error) {
     if error.use_stderr() {
-        let text = Redactor::shared().redact(&error.render().to_string());
-        let text = text.as_str();
+        let text = redacted(&error.render().to_string());
         let _ = writeln!(io::stderr().lock(), "{}", legible::lines(text.trim_end()));
     } else {
         // Nothing of it comes from outside.
