@@ -1,5 +1,16 @@
 //! Secrets of every kind that four scanners name, put in wherever text comes in: none of them is in any file, row or
 //! answer, but in the versions of files that were edited, which are kept to the byte.
+//!
+//! | way in | planted by |
+//! | --- | --- |
+//! | hooks, transcripts and plug-ins of each agent, record protocol, replay over ACP, places of transcripts | `agents` |
+//! | hooks of git, commits, spool, file versions | `plant` |
+//! | commands | [`COMMANDS`] |
+//! | requests to a gateway, tools of `siglum mcp`, telemetry | `gateway::intakes`, `gateway::name_intakes` |
+//! | batches of replicas | `look_at_what_leaves`, `replica::planted` of the engine |
+//!
+//! Not planted, since it is needed as it is: where a repository lies on this machine, and settings that its user writes,
+//! such as the address of a collector.
 
 mod agents;
 
@@ -290,6 +301,84 @@ fn look_at_what_leaves(repo: &Repo<'_>, planted: &mut Planted) {
         assert!(told, "{place} has no text");
     }
     planted.search(&places);
+}
+
+/// What each command takes in.
+const COMMANDS: &[(&str, &[&str])] = &[
+    (
+        "names and texts, by `by_commands` and `by_names`",
+        &[
+            "heartbeat",
+            "import",
+            "link",
+            "otel",
+            "pipeline",
+            "projection",
+            "record",
+            "run",
+            "session",
+            "token",
+        ],
+    ),
+    ("what `agents` and `gateway` plant", &["mcp", "serve"]),
+    (
+        "ids of what is there, and words that are looked for and not stored",
+        &[
+            "adopt",
+            "audit",
+            "check",
+            "checkpoint",
+            "context",
+            "cost",
+            "doctor",
+            "files",
+            "forget",
+            "log",
+            "rebuild",
+            "resume",
+            "search",
+            "show",
+            "status",
+            "statusline",
+            "tail",
+            "verify",
+            "why",
+        ],
+    ),
+    (
+        "settings and places of this machine",
+        &[
+            "agents",
+            "backup",
+            "completions",
+            "config",
+            "demo",
+            "init",
+            "login",
+            "logout",
+            "man",
+            "relocate",
+            "restore",
+            "sync",
+            "uninstall",
+            "upgrade",
+            "version",
+        ],
+    ),
+];
+
+#[test]
+fn a_new_command_that_takes_a_text_needs_secrets_planted_in_it() {
+    let world = World::new();
+    let mut known: Vec<&str> = COMMANDS
+        .iter()
+        .flat_map(|(_, names)| *names)
+        .copied()
+        .collect();
+    known.sort_unstable();
+    let mut commands = world.at(&world.root).commands_below(&[]);
+    commands.sort_unstable();
+    assert_eq!(commands, known, "plant secrets, or say why not");
 }
 
 /// What all commands say, in words and in JSON.
