@@ -3,12 +3,15 @@
 //! [`WAYS_IN`] says of each request that may bring a text which test plants secrets in it; a new one has to be added.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use serde_json::{Value, json};
 
 use super::client::{Client, id};
 use super::intakes::{caller, each};
 use super::server::{Gateway, Store, base, on_a_file};
+use crate::harness;
+use crate::heartbeats::played::{put, ran};
 use crate::messages::played::{lines, serve, to};
 use crate::planted::Planted;
 
@@ -69,6 +72,24 @@ fn by_runs(client: &Client, planted: &mut Planted) {
     let mut body = lines("!say so");
     body["inputs"] = json!({ "text": planted.text("runs, inputs") });
     planted.hear_text(&client.post("/v1/messages", &body).text);
+}
+
+/// A heartbeat whose agent is told what a file says, and of which a webhook is sent what the agent says.
+fn by_webhooks(store: &Store, client: &Client, planted: &mut Planted) {
+    let hook = harness::Gateway::start(&store.world);
+    let dir = store.world.root.join("work");
+    let beat = json!({ "every": "1h", "prompt": null, "prompt_file": "prompt", "cwd": dir,
+        "target": "webhook", "webhook": hook.url });
+    put(client, "hook", &beat);
+    for part in planted.parts("answers to webhooks", 80, ", ") {
+        fs::write(dir.join("prompt"), format!("!say {part}")).unwrap();
+        ran(client, "hook", "delivered");
+    }
+    let sent = hook.requests().into_iter();
+    let sent = sent.flat_map(|sent| [format!("{:?}", sent.headers).into_bytes(), sent.body]);
+    let sent: Vec<u8> = sent.flatten().collect();
+    assert!(String::from_utf8_lossy(&sent).contains("[redacted:"));
+    planted.search(&[("what a webhook is sent", sent)]);
 }
 
 /// A request with `WORD` in its path or its body.
@@ -362,6 +383,7 @@ fn every_kind_of_secret_in_runs_and_in_names_of_requests_is_kept_nowhere() {
         let gateway = serve(store, &[]);
         let launcher = gateway.launcher();
         by_runs(&launcher, &mut planted);
+        by_webhooks(store, &launcher, &mut planted);
         let past = launcher.get("/v1/sessions/runs/messages?limit=500").text;
         assert!(past.contains("[redacted:"), "{past}");
         let session = id(&launcher.create(&base("named")));
@@ -403,7 +425,7 @@ fn every_kind_of_secret_in_runs_and_in_names_of_requests_is_kept_nowhere() {
         ] {
             planted.hear_text(&launcher.get(path).text);
         }
-        let log = std::fs::read_to_string(store.world.root.join("gateway.err"));
+        let log = fs::read_to_string(store.world.root.join("gateway.err"));
         planted.look_at_all(&repo, &log.unwrap_or_default());
         println!("{}", planted.report());
         planted.check(&[]);
@@ -419,7 +441,7 @@ const WAYS_IN: &[(&str, &str)] = &[
     ),
     (
         "/v1/heartbeats",
-        "`of_heartbeats`, `of_nothing`, `secrets::by_commands`",
+        "`of_heartbeats`, `by_webhooks`, `of_nothing`, `secrets::by_commands`",
     ),
     ("/v1/logs", "`intakes::by_telemetry`"),
     ("/v1/messages", "`by_runs`, `of_messages`"),
