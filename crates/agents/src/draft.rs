@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use siglum_domain::NativeId;
 use siglum_domain::observation::{Body, Fact, Observation, Side, Source, event};
+use siglum_domain::redact::Redactor;
 
 use crate::hook::{
     BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced, WriteHint,
@@ -47,10 +48,13 @@ pub(crate) fn parse<'a, T: serde::Deserialize<'a>>(payload: &'a [u8]) -> Result<
 
 /// A short text of an agent's: no control characters, not long.
 pub(crate) fn word(text: &str) -> String {
-    text.chars()
-        .filter(|c| !c.is_control())
-        .take(WORD_LIMIT)
-        .collect()
+    let plain: String = text.chars().filter(|c| !c.is_control()).collect();
+    if plain.chars().nth(WORD_LIMIT).is_none() {
+        return plain;
+    }
+    // Before it is cut: the head of a secret is not known for one any more.
+    let clean = Redactor::shared().redact_cow(&plain);
+    clean.chars().take(WORD_LIMIT).collect()
 }
 
 impl<'a> Draft<'a> {
@@ -117,12 +121,9 @@ impl<'a> Draft<'a> {
 
     /// Notes that something was dropped.
     pub(crate) fn decline(&mut self, reason: &'static str, detail: &str) {
-        let detail: String = detail
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(300)
-            .collect();
-        let detail = self.call.redactor.redact_cow(&detail).into_owned();
+        let detail: String = detail.chars().filter(|c| !c.is_control()).collect();
+        let detail = self.call.redactor.redact_cow(&detail);
+        let detail = detail.chars().take(300).collect();
         self.out.declines.push(Declined { reason, detail });
     }
 

@@ -56,7 +56,8 @@ pub struct Reduced {
 }
 
 impl Reduced {
-    /// The same without secrets in the names that the agent gave.
+    /// The same without secrets in the names and the places that the agent gave. A transcript in whose path there is one is
+    /// not read: where it lies would be stored.
     ///
     /// # Errors
     /// The id of the session has one: without it, sessions that have nothing to do with each other would be one.
@@ -73,13 +74,34 @@ impl Reduced {
         for observation in &mut self.observations {
             observation.redact_names(redactor);
         }
+        if self
+            .transcript
+            .as_deref()
+            .is_some_and(|path| has_secret(path, redactor))
+        {
+            self.transcript = None;
+            self.declines.push(Declined {
+                reason: "transcript_path",
+                detail: SECRET_IN_PATH.to_owned(),
+            });
+        }
         let events = self.edits.iter_mut().map(|edit| &mut edit.event);
         let head = self.head.iter_mut().map(|(event, _)| event);
-        for name in events.chain(head).chain(&mut self.transcript_of) {
+        let places = self.transcript_of.iter_mut().chain(&mut self.cwd);
+        for name in events.chain(head).chain(places) {
             redact_name(name, redactor);
         }
         Ok(self)
     }
+}
+
+/// Why a transcript is not read where it lies.
+pub const SECRET_IN_PATH: &str = "the path of the transcript has a secret in it";
+
+/// Tells whether there is a secret in a path.
+#[must_use]
+pub fn has_secret(path: &Path, redactor: &Redactor) -> bool {
+    matches!(redactor.redact_cow(&path.to_string_lossy()), Cow::Owned(_))
 }
 
 /// A part of a payload that was dropped.

@@ -40,7 +40,8 @@ mod unreported;
 
 pub use command_hooks::quote;
 pub use hook::{
-    BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced, WriteHint,
+    BODY_LIMIT, Boundary, Declined, EditHint, HookCall, ReduceError, Reduced, SECRET_IN_PATH,
+    WriteHint, has_secret,
 };
 pub use install::{InstallError, InstallState, SettingsError, SettingsFile, SettingsTexts};
 pub use known::{GENERIC_VARIABLES, KNOWN_AGENTS, KnownAgent, known, recognise, unrecorded_reason};

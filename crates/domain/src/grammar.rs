@@ -168,10 +168,12 @@ name!(
     /// The product that does the work, such as `claude-code`.
     AgentName,
     "agent",
-    "1 to 64 of the characters a-z 0-9 -",
+    "1 to 64 of the characters a-z 0-9 -, and no secret",
     |t| {
         (1..=64).contains(&t.len())
             && t.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            // Stored names are read by the thousand, and no secret is as short as they are.
+            && (t.len() < 24 || matches!(Redactor::shared().redact_cow(t), Cow::Borrowed(_)))
     }
 );
 name!(
@@ -316,6 +318,13 @@ mod tests {
         assert!(Oid::new("a".repeat(64)).is_ok());
         assert!(Oid::new("A".repeat(40)).is_err());
         assert!(Oid::new("a".repeat(41)).is_err());
+    }
+
+    #[test]
+    fn an_agent_is_not_named_by_a_secret() {
+        assert!(AgentName::new("claude-code").is_ok());
+        assert!(AgentName::new("an-agent-with-a-rather-long-name").is_ok());
+        assert!(AgentName::new("pul-7c3f9a1e5b2d8046af13ce79d5b80264e1a93f07").is_err());
     }
 
     #[test]

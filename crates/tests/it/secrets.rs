@@ -1,13 +1,26 @@
 //! Secrets of every kind that four scanners name, put in wherever text comes in: none of them is in any file, row or
 //! answer, but in the versions of files that were edited, which are kept to the byte.
+//!
+//! | way in | planted by |
+//! | --- | --- |
+//! | hooks, transcripts and plug-ins of each agent, record protocol, replay over ACP, places of transcripts | `agents` |
+//! | hooks of git, commits, spool, file versions | `plant` |
+//! | commands | [`COMMANDS`] |
+//! | requests to a gateway, tools of `siglum mcp`, telemetry | `gateway::intakes`, `gateway::name_intakes` |
+//! | batches of replicas | `look_at_what_leaves`, `replica::planted` of the engine |
+//!
+//! Not planted, since it is needed as it is: where a repository lies on this machine, and settings that its user writes,
+//! such as the address of a collector.
 
 mod agents;
 
 use std::fs;
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Ran, Repo, World, until};
+use crate::forgetting::{rows, unpacked};
+use crate::harness::{Agent, Gateway, OtlpSink, Ran, Repo, World, until};
 use crate::planted::{Planted, files};
 
 fn ran(code: i32, stdout: &str, stderr: &str) -> Ran {
@@ -163,6 +176,209 @@ fn by_commands(repo: &Repo<'_>, planted: &mut Planted) {
     for word in planted.words("name of a session") {
         planted.hear(&repo.siglum(&["session", "rename", "one", &word]));
     }
+    by_names(repo, planted);
+}
+
+/// Names that people give to commands, each kind by one of them. One that is refused is told without the secret, too.
+fn by_names(repo: &Repo<'_>, planted: &mut Planted) {
+    let text = repo.world.root.join("text");
+    fs::write(&text, "A contract.").unwrap();
+    let file = text.to_str().unwrap();
+    let beat = [
+        "heartbeat",
+        "add",
+        "b",
+        "--agent",
+        "claude-code",
+        "--prompt",
+        "Go.",
+    ];
+    let every = [&beat[..], &["--every", "1d"]].concat();
+    let ways = [
+        vec!["pipeline", "plan", "WORD", "plan"],
+        vec!["pipeline", "plan", "p", "WORD"],
+        vec!["pipeline", "phase", "start", "p", "WORD"],
+        vec!["pipeline", "check", "p", "WORD", "passed"],
+        vec!["pipeline", "check", "p", "a", "passed", "--key", "WORD"],
+        vec![
+            "pipeline",
+            "check",
+            "p",
+            "a",
+            "passed",
+            "--url",
+            "https://a.example/WORD",
+        ],
+        vec!["pipeline", "review", "p", "approved", "--role", "WORD"],
+        vec!["pipeline", "review", "p", "approved", "--contract", "WORD"],
+        vec!["pipeline", "contract", "p", "WORD", "--file", file],
+        [
+            &["heartbeat", "add", "WORD"][..],
+            &beat[3..],
+            &["--every", "1d"],
+        ]
+        .concat(),
+        [&beat[..], &["--cron", "WORD"]].concat(),
+        [&every[..], &["--zone", "WORD"]].concat(),
+        [&every[..], &["--active", "WORD"]].concat(),
+        [&every[..], &["--model", "WORD"]].concat(),
+        [&every[..], &["--route-key", "WORD"]].concat(),
+        [&every[..], &["--acknowledge", "WORD"]].concat(),
+        [&every[..], &["--link", "role=WORD"]].concat(),
+        vec!["session", "fork", "one", "--conversation", "WORD"],
+        vec!["token", "create", "--name", "WORD"],
+        vec!["projection", "add", "WORD", "--directory", "/nowhere"],
+        vec!["otel", "add", "WORD", "http://127.0.0.1:9"],
+        vec!["run", "--phase", "WORD", "--", "true"],
+        vec!["run", "--label", "key=WORD", "--", "true"],
+        vec!["run", "--agent", "WORD", "--", "true"],
+        vec!["run", "--", "true"],
+        vec!["record", "--agent", "WORD"],
+        vec!["import", "--acp", "true", "--agent", "WORD"],
+    ];
+    for (number, word) in planted.words("names by commands").iter().enumerate() {
+        let way = &ways[number % ways.len()];
+        let args: Vec<String> = way.iter().map(|arg| arg.replace("WORD", word)).collect();
+        let mut command = repo.world.command(World::program());
+        // Launchers name what the work is for in variables, too.
+        command.env("SIGLUM_AGENT_ROLE", word).args(args);
+        let ran = command.current_dir(&repo.dir).output().unwrap();
+        planted.hear(&Ran::from(ran));
+    }
+}
+
+/// What leaves this machine: everything that sinks and a gateway are sent, and what that gateway keeps.
+fn look_at_what_leaves(repo: &Repo<'_>, planted: &mut Planted) {
+    let (sink, gateway) = (OtlpSink::start(), Gateway::start(repo.world));
+    let copies = repo.world.root.join("copies");
+    let program = repo.world.root.join("program");
+    let keep = format!("cat >> '{}'", program.display());
+    for (name, target) in [
+        ("copies", ["--directory", copies.to_str().unwrap()]),
+        ("program", ["--program", &keep]),
+    ] {
+        let add = ["projection", "add", name, "--all-repositories"];
+        repo.siglum(&[&add[..], &target].concat()).ok();
+    }
+    let add = [
+        "otel",
+        "add",
+        "spans",
+        &sink.url,
+        "--content",
+        "--all-repositories",
+    ];
+    repo.siglum(&add).ok();
+    for name in ["copies", "program", "spans"] {
+        until(&format!("{name} has everything"), || {
+            repo.siglum(&["worker", "--once"]);
+            let shown = repo.world.json(&repo.dir, &["projection", "show", name]);
+            shown["projection"]["lag_receipts"] == 0
+        });
+    }
+    planted.hear(&repo.siglum(&["sync", "--to", &gateway.url, "--once"]));
+    let spans = sink.requests().into_iter();
+    let spans = spans.flat_map(|sent| format!("{:?}{}", sent.headers, sent.request).into_bytes());
+    let sent = gateway.requests().into_iter();
+    let sent = sent.flat_map(|sent| {
+        [
+            format!("{:?}", sent.headers).into_bytes(),
+            unpacked(&sent.body),
+            sent.body,
+        ]
+    });
+    let store = Connection::open(gateway.home().join("ledger.db")).unwrap();
+    let places = [
+        ("what a directory is sent", files(&copies)),
+        ("what a program is sent", fs::read(&program).unwrap()),
+        ("what a collector is sent", spans.collect()),
+        ("what a gateway is sent", sent.flatten().collect()),
+        ("the home of a gateway", files(gateway.home())),
+        ("a row of a gateway", rows(&store)),
+    ];
+    for (place, bytes) in &places {
+        let told = String::from_utf8_lossy(bytes).contains("[redacted:");
+        assert!(told, "{place} has no text");
+    }
+    planted.search(&places);
+}
+
+/// What each command takes in.
+const COMMANDS: &[(&str, &[&str])] = &[
+    (
+        "names and texts, by `by_commands` and `by_names`",
+        &[
+            "heartbeat",
+            "import",
+            "link",
+            "otel",
+            "pipeline",
+            "projection",
+            "record",
+            "run",
+            "session",
+            "token",
+        ],
+    ),
+    ("what `agents` and `gateway` plant", &["mcp", "serve"]),
+    (
+        "ids of what is there, and words that are looked for and not stored",
+        &[
+            "adopt",
+            "audit",
+            "check",
+            "checkpoint",
+            "context",
+            "cost",
+            "doctor",
+            "files",
+            "forget",
+            "log",
+            "rebuild",
+            "resume",
+            "search",
+            "show",
+            "status",
+            "statusline",
+            "tail",
+            "verify",
+            "why",
+        ],
+    ),
+    (
+        "settings and places of this machine",
+        &[
+            "agents",
+            "backup",
+            "completions",
+            "config",
+            "demo",
+            "init",
+            "login",
+            "logout",
+            "man",
+            "relocate",
+            "restore",
+            "sync",
+            "uninstall",
+            "upgrade",
+            "version",
+        ],
+    ),
+];
+
+#[test]
+fn a_new_command_that_takes_a_text_needs_secrets_planted_in_it() {
+    let world = World::new();
+    let mut known: Vec<&str> = COMMANDS
+        .iter()
+        .flat_map(|(_, names)| *names)
+        .copied()
+        .collect();
+    known.sort_unstable();
+    let mut commands = world.at(&world.root).commands_below(&[]);
+    commands.sort_unstable();
+    assert_eq!(commands, known, "plant secrets, or say why not");
 }
 
 /// What all commands say, in words and in JSON.
@@ -184,6 +400,8 @@ fn all_output(repo: &Repo<'_>) -> String {
         &["pipeline", "show", "p"],
         &["pipeline", "export", "p"],
         &["heartbeat", "list"],
+        &["projection", "list"],
+        &["otel", "list"],
         &["audit", "list"],
         &["audit", "export"],
         &["doctor", "--secrets"],
@@ -215,6 +433,7 @@ fn every_kind_of_secret_by_hooks_transcripts_commits_and_commands_is_kept_nowher
     fs::write(&path, lines.replace("\"one\"", "\"imported\"")).unwrap();
     repo.siglum(&["import"]).ok();
     all_is_read(&repo);
+    look_at_what_leaves(&repo, &mut planted);
     let said = all_output(&repo);
     planted.look_at_all(&repo, &said);
     let found = repo.siglum(&["doctor", "--secrets", "--json"]);

@@ -3,6 +3,7 @@ use std::path::Path;
 
 use siglum_domain::NativeId;
 use siglum_domain::observation::{Body, Fact, Outcome, Role, StartKind, Tokens, event};
+use siglum_domain::redact::Redactor;
 
 use super::spec::SPEC;
 use super::{discover, passage};
@@ -100,6 +101,25 @@ fn a_session_file_elsewhere_is_not_read() {
     };
     assert_eq!(one.transcript, None);
     assert_eq!(one.declines[0].reason, "transcript_outside");
+}
+
+#[test]
+fn a_session_file_whose_path_has_a_secret_is_not_read_and_no_directory_is_told_with_one() {
+    let secret = format!("ghp_{}", "9fK2mQ7xLr4TzW8bNc3VhY6pDs1GjE5uRaXk");
+    let line = WRITE_COMMIT_HOOKS.lines().next().expect("a line");
+    let line = line.replace("/repo\"", &format!("/repo/{secret}\""));
+    let line = line.replace("--repo--", &format!("--repo-{secret}--"));
+    let [one] = &reduced(&line)[..] else {
+        panic!("one line");
+    };
+    assert!(one.transcript.is_some(), "{line}");
+    let one = one
+        .clone()
+        .without_secrets(Redactor::shared())
+        .expect("its id has none");
+    assert_eq!(one.transcript, None);
+    assert_eq!(one.declines[0].reason, "transcript_path");
+    assert!(!format!("{one:?}").contains(&secret), "{one:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use siglum_domain::link::Link;
+use siglum_domain::redact::Redactor;
 use siglum_domain::{NativeId, Timestamp};
 
 use super::form::{COMMON, FORMS, Field, Form, LINE_MOST, VERSION};
@@ -151,7 +152,8 @@ impl RecordLine {
 
 /// A name that nobody knows, as it is repeated.
 fn shown(name: &str) -> String {
-    word(name).chars().take(SHOWN_MOST).collect()
+    let clean = Redactor::shared().redact(&word(name));
+    clean.as_str().chars().take(SHOWN_MOST).collect()
 }
 
 /// Whether all fields are there that must be, and no others, each of its kind.

@@ -269,3 +269,19 @@ proptest! {
         let _ = RecordLine::parse(line.as_bytes());
     }
 }
+
+#[test]
+fn what_is_refused_or_cut_leaves_no_head_of_a_secret() {
+    let secret = format!("glsa_{}_a1b2c3d4", "9fK2mQ7xLr4TzW8bNc3VhY6pDs1GjE5u");
+    let name = format!("{} {secret}", "n".repeat(40));
+    let line = |fields: &str| format!(r#"{{"v":1,"session":"s","id":"1",{fields}}}"#);
+    for fields in [
+        format!(r#""type":"{name}""#),
+        format!(r#""type":"prompt","text":"a","{name}":1"#),
+    ] {
+        let error = RecordLine::parse(line(&fields).as_bytes()).unwrap_err();
+        assert!(!error.to_string().contains("glsa_9f"), "{error}");
+    }
+    let long = crate::draft::word(&format!("{} {secret}", "n".repeat(180)));
+    assert!(!long.contains("glsa_9f") && long.len() < 201, "{long}");
+}

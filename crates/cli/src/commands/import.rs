@@ -6,6 +6,7 @@ pub mod show;
 
 use std::path::{Path, PathBuf};
 
+use siglum_domain::redact::Redactor;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::record::import::{self, ImportableTranscript, Linked, OnDisk};
 use siglum_engine::{EngineError, World, worker};
@@ -196,8 +197,14 @@ fn refuse(
     write(ledger, Durability::Process, |tx| {
         import::refuse(tx, now, path, reason, detail)
     })?;
-    outcome.refused.push((path.to_owned(), detail.to_owned()));
+    outcome.refused.push((shown(path), detail.to_owned()));
     Ok(())
+}
+
+/// A path as it is shown.
+fn shown(path: &Path) -> PathBuf {
+    let text = Redactor::shared().redact(&path.to_string_lossy());
+    PathBuf::from(text.into_string())
 }
 
 fn bring_in(

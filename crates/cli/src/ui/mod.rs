@@ -25,6 +25,7 @@ pub use text::{
 
 use serde::Serialize;
 use siglum_domain::legible;
+use siglum_domain::redact::Redactor;
 
 use crate::error::CommandError;
 use shown::Shown;
@@ -195,11 +196,21 @@ impl Ui {
     }
 }
 
+/// What is wrong, with its causes. What somebody typed that was refused is told without its secrets: others read what a
+/// script complains of.
+fn complaint(error: &CommandError) -> String {
+    redacted(&format!("{:#}", error.source))
+}
+
+fn redacted(text: &str) -> String {
+    Redactor::shared().redact(text).into_string()
+}
+
 /// Prints an error with its causes and hints.
 pub fn report(error: &CommandError) {
-    complain("error: ", &format!("{:#}", error.source));
+    complain("error: ", &complaint(error));
     for hint in &error.hints {
-        complain("hint: ", hint);
+        complain("hint: ", &redacted(hint));
     }
 }
 
@@ -223,10 +234,10 @@ pub struct ErrorJson {
 /// Writes an error as JSON.
 pub fn report_as_json(error: &CommandError) {
     let data = ErrorJson {
-        error: format!("{:#}", error.source),
+        error: complaint(error),
         kind: error.kind.name().to_owned(),
         code: error.kind.number(),
-        hints: error.hints.clone(),
+        hints: error.hints.iter().map(|hint| redacted(hint)).collect(),
     };
     let schema = ERROR_SCHEMA;
     if let Ok(line) = serde_json::to_string(&Envelope { schema, data }) {
@@ -237,7 +248,7 @@ pub fn report_as_json(error: &CommandError) {
 /// Prints what is wrong with a command line, or the help that was asked for.
 pub fn report_usage(error: &clap::Error) {
     if error.use_stderr() {
-        let text = error.render().to_string();
+        let text = redacted(&error.render().to_string());
         let _ = writeln!(io::stderr().lock(), "{}", legible::lines(text.trim_end()));
     } else {
         // Nothing of it comes from outside.

@@ -64,7 +64,7 @@ pub fn register(
         let session = new.session;
         let record = SessionRecord {
             parent: parent.map(|parent| (parent, Relation::Nested)),
-            cwd: Some(new.cwd.clone()),
+            cwd: Some(here.redactor.redact(&new.cwd).into_string()),
             repository,
             worktree: new.place.as_ref().map(|p| p.worktree.clone()),
             ..SessionRecord::new(

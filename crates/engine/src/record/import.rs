@@ -6,14 +6,16 @@
 mod commits;
 mod replay;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use siglum_agents::{AgentSpec, TranscriptFile, open_regular};
+use siglum_agents::{AgentSpec, SECRET_IN_PATH, TranscriptFile, has_secret, open_regular};
 use siglum_domain::intake::{AgentMatter, Decline, Intake, Matter, Place, VERSION};
+use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, NativeId, SessionId, Timestamp};
 use siglum_gitstore::discover;
 use siglum_ledger::{
@@ -129,6 +131,11 @@ fn importable(
     let Some((file, subagents)) = files.split_first() else {
         return Ok(None);
     };
+    let redactor = Redactor::shared();
+    let is_named = matches!(redactor.redact_cow(file.session.as_str()), Cow::Owned(_));
+    if is_named || files.iter().any(|file| has_secret(&file.path, redactor)) {
+        return Err(std::io::Error::other(SECRET_IN_PATH));
+    }
     let cwd = match file.cwd.clone().or(known) {
         Some(cwd) => Some(cwd),
         None => head_says(&file.path, agent.first_cwd)?,
@@ -473,7 +480,8 @@ pub fn refuse(
     reason: &str,
     detail: &str,
 ) -> Result<(), LedgerError> {
-    let path = path.to_string_lossy();
+    let path = Redactor::shared().redact(&path.to_string_lossy());
+    let path = path.as_str();
     let decline = Decline {
         edge: "import".to_owned(),
         reason: reason.to_owned(),
@@ -494,7 +502,7 @@ fn session_of(
         return Ok(session);
     }
     let matter = AgentMatter {
-        cwd: Some(found.cwd.clone()),
+        cwd: Some(world.redactor.redact(&found.cwd).into_string()),
         place: found.place.clone(),
         ..AgentMatter::new(agent.clone(), native.clone())
     };

@@ -275,24 +275,26 @@ fn under(new: &SendMessages) -> Result<Under, Problem> {
 
 fn directory(text: &str) -> Result<PathBuf, Problem> {
     let length = text.chars().count();
-    match (1..=4096).contains(&length) && !text.chars().any(char::is_control) {
-        true => Ok(PathBuf::from(text)),
-        false => Err(Problem::invalid(
+    if !(1..=4096).contains(&length) || text.chars().any(char::is_control) {
+        return Err(Problem::invalid(
             "cwd",
             "1 to 4096 characters, no control characters",
-        )),
+        ));
     }
+    without_secret("cwd", text)?;
+    Ok(PathBuf::from(text))
 }
 
 fn model_name(text: &str) -> Result<String, Problem> {
     let plain = (1..=200).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
-    match plain {
-        true => Ok(text.to_owned()),
-        false => Err(Problem::invalid(
+    if !plain {
+        return Err(Problem::invalid(
             "parameters.model",
             "1 to 200 printable ASCII characters without blanks",
-        )),
+        ));
     }
+    without_secret("parameters.model", text)?;
+    Ok(text.to_owned())
 }
 
 fn limits(requested: wire::RunLimits) -> Result<RunLimits, Problem> {

@@ -10,6 +10,7 @@ use crate::addressed::Address;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::query::SESSION_RULE;
+use crate::wire::without_secret;
 
 /// The session in a path, for the document.
 #[cfg(test)]
@@ -55,11 +56,13 @@ impl FromRequestParts<App> for Path {
 }
 
 impl Path {
-    /// A parameter as text.
+    /// A parameter as text. Nothing is called by a secret, and an answer that nothing is would repeat it.
     pub(crate) fn text(&self, name: &str) -> Result<&str, Problem> {
         let found = self.0.iter().find(|(key, _)| key == name);
         let found = found.map(|(_, value)| value.as_str());
-        found.ok_or_else(|| Problem::invalid(name, "a part of the path"))
+        let text = found.ok_or_else(|| Problem::invalid(name, "a part of the path"))?;
+        without_secret(name, text)?;
+        Ok(text)
     }
 
     fn id<T: FromStr>(&self, name: &str, rule: &str) -> Result<T, Problem> {

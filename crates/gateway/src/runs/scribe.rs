@@ -1,5 +1,6 @@
 //! Writes down what an agent says: for the ledger, and for those who follow.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
@@ -26,6 +27,8 @@ pub(crate) struct Scribe {
     /// The name of the message that was whole last, and what it said.
     whole: Vec<(String, String)>,
     names: HashSet<String>,
+    /// What calls are called here whose own names have a secret in them.
+    renamed: HashMap<String, String>,
     /// The sub-agents that were told, by the call that started each.
     helpers: BTreeMap<String, String>,
     counted: u32,
@@ -81,6 +84,7 @@ impl Scribe {
             thought: None,
             whole: Vec::new(),
             names: HashSet::new(),
+            renamed: HashMap::new(),
             helpers: BTreeMap::new(),
             counted: 0,
             calls: Vec::new(),
@@ -152,7 +156,9 @@ impl Scribe {
 
     /// A name that no other message of the run has.
     fn name_message(&mut self, id: Option<&str>) -> String {
-        let plain = |id: &&str| id.len() <= 100 && id.bytes().all(|b| b.is_ascii_graphic());
+        let plain = |id: &&str| {
+            id.len() <= 100 && id.bytes().all(|b| b.is_ascii_graphic()) && !has_secret(id)
+        };
         let named = id.filter(plain).map(str::to_owned);
         let mut name = named.unwrap_or_else(|| {
             self.counted += 1;
@@ -259,10 +265,14 @@ impl Scribe {
         }
     }
 
-    /// The agent's own name, where it keeps to the grammar and no call that is over has it.
-    fn name_call(&self, id: &str, begins: bool) -> String {
+    /// The agent's own name, where it keeps to the grammar, has no secret in it, and no call that is over has it.
+    fn name_call(&mut self, id: &str, begins: bool) -> String {
         let plain = |b: char| if b.is_ascii_graphic() { b } else { '-' };
         let mut name: String = id.chars().map(plain).take(128).collect();
+        if has_secret(id) {
+            let next = format!("{}.c{}", self.prefix, self.renamed.len() + 1);
+            name = self.renamed.entry(id.to_owned()).or_insert(next).clone();
+        }
         if begins && self.progress.get(&name) == Some(&CallProgress::End) {
             name = format!("{name}.{}", self.calls.len());
         }
@@ -428,7 +438,10 @@ impl Scribe {
             .filter(|c| *c > 0);
         Usage {
             tokens: self.tokens,
-            model: self.model.clone(),
+            model: self
+                .model
+                .as_deref()
+                .map(|model| Redactor::shared().redact(model).into_string()),
             nano_usd: is_priced.then(|| priced.known.saturating()).or(reported),
         }
     }
@@ -497,4 +510,9 @@ impl Scribe {
     pub(crate) fn events(&mut self) -> Vec<RunEvent> {
         std::mem::take(&mut self.events)
     }
+}
+
+/// Tells whether a name cannot be stored and shown as it is.
+fn has_secret(name: &str) -> bool {
+    matches!(Redactor::shared().redact_cow(name), Cow::Owned(_))
 }

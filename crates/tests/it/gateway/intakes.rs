@@ -11,13 +11,13 @@ use crate::planted::Planted;
 const REQUESTS: usize = 40;
 
 /// A launcher with a token of its own, or whoever has one of a session.
-fn caller(store: &Store, gateway: &Gateway, session: Option<&str>) -> Client {
+pub(super) fn caller(store: &Store, gateway: &Gateway, session: Option<&str>) -> Client {
     let (token, _) = token(store, tenant(store), session, None);
     gateway.client(&token)
 }
 
 /// Sends something for each secret of a way; whatever is refused is not stored.
-fn each(
+pub(super) fn each(
     (store, gateway, session): (&Store, &Gateway, Option<&str>),
     planted: &mut Planted,
     way: &str,
@@ -187,7 +187,12 @@ fn by_telemetry(launcher: &Client, planted: &mut Planted) {
 /// What tools of `siglum mcp` are asked.
 fn by_mcp(repo: &Repo<'_>, planted: &mut Planted) {
     let mut calls = Vec::new();
-    for (tool, field) in [("search", "words"), ("why", "commit"), ("show", "session")] {
+    for (tool, field) in [
+        ("search", "words"),
+        ("why", "commit"),
+        ("show", "session"),
+        ("cost", "by"),
+    ] {
         for part in planted.parts(&format!("MCP, {tool}"), 20, " ") {
             calls.push((tool, json!({ field: part })));
         }

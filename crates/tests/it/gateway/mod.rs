@@ -30,6 +30,7 @@ mod lists;
 mod logins;
 mod logs;
 mod matrix;
+mod name_intakes;
 mod names;
 mod operators;
 mod persistence;

@@ -5,7 +5,7 @@ What it does is told by the last message of a prompt, line by line. Lines withou
 
   !say TEXT                 a message chunk (a `|` in TEXT splits it into several chunks)
   !think TEXT               a thought chunk
-  !next                     the chunks behind this are another message
+  !next [ID]                the chunks behind this are another message
   !tool ID NAME KIND INPUT  a tool call that runs (INPUT: JSON)
   !done ID OUTPUT           it returned
   !fail ID OUTPUT           it failed
@@ -157,7 +157,7 @@ class Play:
         elif word == "!think":
             self.say(rest, "agent_thought_chunk")
         elif word == "!next":
-            self.message = str(uuid.uuid4())
+            self.message = rest or str(uuid.uuid4())
         elif word == "!tool":
             self.tool(rest)
         elif word == "!done":

@@ -2,13 +2,13 @@
 //! transcripts, and of what protocols tell of them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use siglum_domain::NativeId;
 
 use super::all_is_read;
-use crate::harness::{Repo, World};
+use crate::harness::{Ran, Repo, World};
 use crate::planted::Planted;
 
 /// What says of which form the rest is, and whose.
@@ -75,17 +75,20 @@ fn recorded(repo: &Repo<'_>, file: &str) -> Vec<Value> {
 fn filled(planted: &mut Planted, way: &str, kept: &[&str], messages: &[Value]) -> Vec<Value> {
     let mut all = Vec::new();
     while !planted.is_round(way) {
-        all.extend(
-            messages
-                .iter()
-                .map(|message| planted.fill(way, kept, message)),
-        );
+        for message in messages {
+            let mut message = planted.fill(way, kept, message);
+            if message["v"].is_u64() {
+                // A line of the record protocol that comes again under its id is stored once.
+                message["id"] = json!(all.len().to_string());
+            }
+            all.push(message);
+        }
     }
     all
 }
 
 /// Gives a text to a command on standard input.
-fn give(repo: &Repo<'_>, planted: &mut Planted, command: &str, input: &str) {
+fn give(repo: &Repo<'_>, planted: &mut Planted, command: &str, input: &str) -> Ran {
     let file = repo.world.root.join("input");
     fs::write(&file, input).unwrap();
     let program = World::program();
@@ -95,6 +98,7 @@ fn give(repo: &Repo<'_>, planted: &mut Planted, command: &str, input: &str) {
         file.display()
     ));
     planted.hear(&ran);
+    ran
 }
 
 fn by_hooks(repo: &Repo<'_>, planted: &mut Planted) -> Vec<String> {
@@ -117,11 +121,103 @@ fn by_hooks(repo: &Repo<'_>, planted: &mut Planted) -> Vec<String> {
         }
         ways.push(way);
     }
+    // Their plug-ins tell hooks lines of the record protocol.
+    for (agent, file) in [
+        ("opencode", "opencode/fixtures/1.18.33/edit.jsonl"),
+        ("pi", "pi/fixtures/0.87.1/edit.hooks.jsonl"),
+    ] {
+        let way = format!("hooks of {agent}");
+        let kept = [KEPT, BOUNDED, &["filePath", "newString", "newText"]].concat();
+        let lines = recorded(repo, file);
+        for line in filled(planted, &way, &kept, &lines) {
+            give(repo, planted, &format!("hook {agent}"), &line.to_string());
+        }
+        ways.push(way);
+    }
     for word in planted.words("ids of sessions") {
         let payload = json!({ "session_id": word, "hook_event_name": "UserPromptSubmit", "cwd": repo.dir, "prompt": "Go" });
         give(repo, planted, "hook claude-code", &payload.to_string());
     }
     ways
+}
+
+/// Directories and files that have a secret for a name: where agents work, and what their transcripts are.
+fn by_paths(repo: &Repo<'_>, planted: &mut Planted) {
+    let is_name = |word: &String| word.len() < 150 && !word.contains('/');
+    let names = |planted: &mut Planted, way: &str| {
+        let mut words = planted.words(way);
+        words.retain(is_name);
+        words
+    };
+    let projects = repo.world.home().join(".claude/projects");
+    let line = |session: &str, dir: &Path| {
+        let line = json!({ "type": "user", "uuid": format!("u-{session}"), "timestamp": "2026-01-01T00:00:00.000Z",
+            "sessionId": session, "cwd": dir, "isSidechain": false, "message": { "role": "user", "content": "Go" } });
+        format!("{line}\n")
+    };
+    let words = names(planted, "directories of work and of transcripts");
+    for (number, word) in words.iter().enumerate() {
+        let (cwd, project) = (repo.dir.join(word), projects.join(word));
+        fs::create_dir_all(&cwd).unwrap();
+        fs::create_dir_all(&project).unwrap();
+        let session = format!("works-{number}");
+        let path = project.join(format!("{session}.jsonl"));
+        fs::write(&path, line(&session, &repo.dir)).unwrap();
+        let payload = json!({ "session_id": session, "hook_event_name": "UserPromptSubmit", "cwd": cwd,
+            "transcript_path": path, "prompt": "Go" });
+        give(repo, planted, "hook claude-code", &payload.to_string());
+    }
+    let (plain, chats) = (
+        projects.join("plain"),
+        repo.world.home().join(".gemini/tmp/plain/chats"),
+    );
+    let inner = plain.join("outer/subagents");
+    for dir in [&inner, &chats] {
+        fs::create_dir_all(dir).unwrap();
+    }
+    fs::write(plain.join("outer.jsonl"), line("outer", &repo.dir)).unwrap();
+    let words = names(planted, "files of transcripts");
+    for (number, word) in words.iter().enumerate() {
+        let cwd = repo.dir.join(word);
+        fs::create_dir_all(&cwd).unwrap();
+        fs::write(
+            plain.join(format!("{word}.jsonl")),
+            line("inside", &repo.dir),
+        )
+        .unwrap();
+        let went = format!("went-{number}");
+        fs::write(plain.join(format!("{went}.jsonl")), line(&went, &cwd)).unwrap();
+        fs::write(
+            inner.join(format!("agent-{word}.jsonl")),
+            line("outer", &repo.dir),
+        )
+        .unwrap();
+        let head = json!({ "sessionId": word, "projectHash": "0", "startTime": "2026-01-01T00:00:00.000Z" });
+        let name = format!("session-2026-01-01T00-00-{number}.jsonl");
+        fs::write(chats.join(name), format!("{head}\n")).unwrap();
+    }
+    let prompt = json!({ "session_id": "outer", "hook_event_name": "UserPromptSubmit", "cwd": repo.dir,
+        "transcript_path": plain.join("outer.jsonl"), "prompt": "Go" });
+    give(repo, planted, "hook claude-code", &prompt.to_string());
+    for command in [&["import", "--all", "--dry-run"][..], &["import", "--all"]] {
+        for form in [&[][..], &["--json"]] {
+            let ran = repo.siglum(&[command, form].concat());
+            // Whatever is called by a secret is passed over, and said so.
+            let refuses = command.len() == 2;
+            assert_eq!(
+                ran.code,
+                Some(if refuses { 4 } else { 0 }),
+                "{}",
+                ran.stderr
+            );
+            planted.hear(&ran);
+        }
+    }
+    let went = "SELECT count(*) FROM sessions WHERE cwd LIKE '%redacted%'";
+    assert!(
+        repo.world.count(went) > 500,
+        "directories are told without secrets"
+    );
 }
 
 /// Transcripts where the agents keep them, behind the lines by which each is known.
@@ -203,19 +299,29 @@ fn by_record(repo: &Repo<'_>, planted: &mut Planted) -> String {
     // A name of more than 200 characters is refused by its length alone.
     let mut words = planted.words("names of the record protocol");
     words.retain(|word| word.len() <= 200);
-    let line = |id: &str, word: &str| {
-        json!({ "v": 1, "type": "message", "session": "named", "id": id, "turn": word, "message": word,
-            "subagent": word, "text": "so it is", "model": word })
+    words.retain(|word| NativeId::new(word.as_str()).is_ok());
+    let named = |word: &str| {
+        [
+            json!({ "type": "message", "turn": word, "message": word, "subagent": word, "text": "so", "model": word }),
+            json!({ "type": "usage", "message": word, "request": word, "input": 1 }),
+            json!({ "type": "tool_call", "call": word, "tool": word, "kind": "edit", "paths": [word] }),
+            json!({ "type": "edit", "path": word, "after": "one" }),
+            json!({ "type": "subagent_start", "subagent": word, "agent_type": word, "call": word }),
+            json!({ "type": "session_start", "parent": word, "model": word }),
+        ]
     };
-    let ids = words.iter().enumerate();
-    let lines: Vec<String> = ids
-        .filter(|(_, word)| NativeId::new(word.as_str()).is_ok())
-        .map(|(id, word)| line(&id.to_string(), word).to_string())
-        .collect();
-    give(repo, planted, "record --agent tester", &lines.join("\n"));
+    let mut lines: Vec<Value> = words.iter().flat_map(|word| named(word)).collect();
+    for (id, line) in lines.iter_mut().enumerate() {
+        line["v"] = json!(1);
+        line["session"] = json!("named");
+        line["id"] = json!(id.to_string());
+    }
+    let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let ran = give(repo, planted, "record --agent tester", &text.join("\n"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     for name in ["id", "session"] {
         for word in planted.words(&format!("record protocol, {name}")) {
-            let mut line = line("1", "m");
+            let mut line = lines[0].clone();
             line[name] = json!(word);
             give(repo, planted, "record --agent tester", &line.to_string());
         }
@@ -238,7 +344,10 @@ fn by_acp(repo: &Repo<'_>, planted: &mut Planted) -> String {
     let kept = [KEPT, &["sessionUpdate"]].concat();
     let updates = filled(planted, &way, &kept, &updates);
     let title = planted.text("titles over ACP");
-    let history = json!({ "s-acp": { "cwd": repo.dir, "title": title, "updatedAt": "2026-11-20T21:18:59Z", "updates": updates } });
+    let mut history = json!({ "s-acp": { "cwd": repo.dir, "title": title, "updatedAt": "2026-11-20T21:18:59Z", "updates": updates } });
+    for word in planted.words("ids of sessions over ACP") {
+        history[word] = json!({ "cwd": repo.dir, "updates": updates[..1] });
+    }
     fs::write(repo.world.root.join("history.json"), history.to_string()).unwrap();
     let agent = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("it/runs/acp_agent.py");
     planted.hear(&repo.siglum(&["import", "--acp", agent.to_str().unwrap()]));
@@ -254,6 +363,7 @@ fn every_kind_of_secret_that_agents_send_and_write_is_kept_nowhere() {
     let mut planted = Planted::new();
     let mut ways = by_hooks(&repo, &mut planted);
     ways.extend(by_transcripts(&repo, &mut planted));
+    by_paths(&repo, &mut planted);
     ways.push(by_record(&repo, &mut planted));
     ways.push(by_acp(&repo, &mut planted));
     repo.sh("git commit -q --allow-empty -m last").ok();

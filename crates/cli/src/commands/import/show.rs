@@ -8,7 +8,7 @@ use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::record::import::{self, ImportableTranscript, Linked};
 use siglum_ledger::{SessionFilter, SqliteLedger, read};
 
-use super::{Outcome, SCHEMA, Wrong};
+use super::{Outcome, SCHEMA, Wrong, shown};
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -192,7 +192,7 @@ pub(super) fn preview(
     }
     let refused = wrong
         .iter()
-        .map(|(path, (_, detail))| (path.clone(), detail.clone()));
+        .map(|(path, (_, detail))| (shown(path), detail.clone()));
     let outcome = Outcome {
         refused: refused.collect(),
         ..Outcome::default()
@@ -212,7 +212,7 @@ pub(super) fn preview(
         table.row(vec![
             Cell::styled(Style::Time, ui::ago(row.last_at, clock::now())),
             Cell::number(ui::bytes(row.bytes)),
-            Cell::plain(Cx::tilde(Path::new(&row.found.cwd))),
+            Cell::plain(Cx::tilde(&shown(Path::new(&row.found.cwd)))),
             Cell::plain(row.found.file.stream.clone()),
         ]);
     }

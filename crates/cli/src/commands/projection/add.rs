@@ -3,6 +3,8 @@
 use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
+use siglum_domain::link::SECRET_RULE;
+use siglum_domain::redact::Redactor;
 use siglum_engine::share::project;
 use siglum_ledger::{Projection, read};
 
@@ -59,6 +61,9 @@ pub fn name(text: &str) -> Result<String, String> {
     }
     if [SUMMARIES, SEARCH].contains(&text) {
         return Err(format!("`{text}` is reserved for the ledger's own tables"));
+    }
+    if Redactor::shared().redact(text).as_str() != text {
+        return Err(SECRET_RULE.to_owned());
     }
     Ok(text.to_owned())
 }

@@ -132,6 +132,7 @@ impl Definition {
     /// # Errors
     /// The first field that breaks a rule, and the rule.
     pub fn parse(name: HeartbeatName, form: Form) -> Result<Self, FormError> {
+        no_secrets(&name, &form)?;
         let given = form.agent.as_deref().unwrap_or_default();
         let agent = AgentName::new(given).map_err(|e| FormError::new("agent", e.rule))?;
         let target = target(&form)?;
@@ -168,6 +169,20 @@ impl Definition {
     }
 }
 
+/// Refuses a secret wherever it is written: all of it is kept as it is, and shown. Links have a rule of their own.
+fn no_secrets(name: &HeartbeatName, form: &Form) -> Result<(), FormError> {
+    no_secret("name", name.as_str())?;
+    let form = serde_json::to_value(form).expect("because each field of a form is JSON");
+    let fields = form.as_object().into_iter().flatten();
+    for (field, value) in fields.filter(|(field, _)| *field != "links") {
+        match value.as_str() {
+            Some(text) => no_secret(field, text)?,
+            None => no_secret(field, &value.to_string())?,
+        }
+    }
+    Ok(())
+}
+
 fn schedule(form: &Form) -> Result<Schedule, FormError> {
     let zone = zone(form.zone.as_deref().unwrap_or("UTC"))?;
     let schedule = match (&form.every, &form.cron) {
@@ -197,7 +212,6 @@ fn prompt(form: &Form) -> Result<Prompt, FormError> {
             if !length.contains(&text.len()) || text.trim().is_empty() {
                 return Err(FormError::new("prompt", "text of at most 64 KiB"));
             }
-            no_secret("prompt", text)?;
             Ok(Prompt::Text(text.clone()))
         }
         (None, Some(file)) => {
@@ -269,7 +283,6 @@ fn target(form: &Form) -> Result<Target, FormError> {
         "command" => Ok(Target::Command),
         "webhook" => {
             let text = form.webhook.as_deref().unwrap_or_default();
-            no_secret("webhook", text)?;
             let address = Address::parse(text, Plain::Loopback);
             Ok(Target::Webhook(
                 address.map_err(|e| FormError::new("webhook", e.rule))?,
@@ -355,6 +368,5 @@ fn word(field: &str, text: Option<&str>, most: usize) -> Result<Option<String>, 
         let rule = format!("1 to {most} characters, no control characters, no blank at an end");
         return Err(FormError::new(field, rule));
     }
-    no_secret(field, text)?;
     Ok(Some(text.to_owned()))
 }

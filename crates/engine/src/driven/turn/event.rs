@@ -213,7 +213,7 @@ impl Event {
     /// As it is said at `now`, unless it says otherwise.
     #[must_use]
     pub fn observed(self, now: Timestamp) -> Observation {
-        Observation {
+        let mut observation = Observation {
             source: Source::Api,
             key: self.key,
             event: self.event,
@@ -221,7 +221,9 @@ impl Event {
             turn: None,
             subagent: self.subagent,
             fact: self.fact,
-        }
+        };
+        observation.redact_names(Redactor::shared());
+        observation
     }
 }
 

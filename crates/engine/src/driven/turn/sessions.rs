@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use siglum_domain::audit::Action;
-use siglum_domain::link::Link;
+use siglum_domain::link::{Link, SECRET_RULE};
+use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, TurnId};
 use siglum_ledger::{
     Durability, Ledger, Mode, Relation, SessionOrigin, SessionRecord, Statement, Transaction, read,
@@ -155,10 +156,15 @@ pub fn archive(
 }
 
 fn alias(conversation: &ConversationId) -> Result<NativeId, TurnError> {
-    NativeId::new(conversation.as_str()).map_err(|e| TurnError::Invalid {
+    let refused = |rule: &str| TurnError::Invalid {
         field: "conversation_id",
-        rule: e.rule.to_owned(),
-    })
+        rule: rule.to_owned(),
+    };
+    let name = conversation.as_str();
+    if Redactor::shared().redact(name).as_str() != name {
+        return Err(refused(SECRET_RULE));
+    }
+    NativeId::new(name).map_err(|e| refused(e.rule))
 }
 
 fn record(

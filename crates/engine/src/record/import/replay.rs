@@ -166,7 +166,7 @@ pub fn import_replay(
     let mut session = known;
     for batch in fresh.chunks(BATCH) {
         let matter = AgentMatter {
-            cwd: Some(told.cwd.clone()),
+            cwd: Some(world.redactor.redact(&told.cwd).into_string()),
             place: place.cloned(),
             observations: batch.to_vec(),
             ..AgentMatter::new(agent.clone(), told.native.clone())

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use siglum_agents::{
-    AgentSpec, CommitMention, ReadLine, Sighting, TranscriptEdit, TranscriptReader,
+    AgentSpec, CommitMention, ReadLine, SECRET_IN_PATH, Sighting, TranscriptEdit, TranscriptReader,
+    has_secret,
 };
-use siglum_domain::intake::AgentMatter;
+use siglum_domain::intake::{AgentMatter, Decline};
 use siglum_domain::observation::{Fact, Observation, event};
 use siglum_domain::{NativeId, SessionId, Timestamp};
 use siglum_ledger::{
@@ -135,7 +136,7 @@ impl<'a> Store<'a> {
         self.name(tx)?;
         self.let_go(tx)?;
         self.owners.touch(tx)?;
-        want_subagents(tx, self.agent, self.record)?;
+        want_subagents(tx, self.owners.world, self.agent, self.record)?;
         let held_from = self.relate(tx)?.or(self.reader.held_from());
         let redactor = self.owners.world.redactor;
         Ok(TranscriptRecord {
@@ -475,6 +476,7 @@ fn named(
 /// Sub-agents write files of their own.
 fn want_subagents(
     tx: &mut dyn Transaction,
+    world: &World<'_>,
     agent: &AgentSpec,
     record: &TranscriptRecord,
 ) -> Result<(), LedgerError> {
@@ -498,6 +500,20 @@ fn want_subagents(
         let known = tx.transcript(stem)?;
         let size = entry.metadata().map_or(0, |m| m.len());
         if known.as_ref().is_some_and(|k| k.read_to == size) {
+            continue;
+        }
+        if has_secret(&path, world.redactor) {
+            let decline = Decline {
+                edge: "transcript".to_owned(),
+                reason: "transcript_path".to_owned(),
+                detail: SECRET_IN_PATH.to_owned(),
+                place: None,
+            };
+            tx.decline(
+                &format!("transcript:{}", record.session),
+                world.now(),
+                &decline,
+            )?;
             continue;
         }
         let subagent = stem.strip_prefix("agent-").unwrap_or(stem).to_owned();

@@ -1,4 +1,16 @@
-//! A batch with a secret in each of its texts: nothing of it is stored. Which texts there are says the form of the batch.
+//! A batch with secrets in each of its texts: nothing of them is stored. Which texts there are says the form of the batch,
+//! and which secrets the kinds that other scanners name, each of which is planted in turn.
+
+#[path = "../../../../domain/src/redact/corpus/draw.rs"]
+mod draw;
+#[path = "../../../../domain/src/redact/corpus/kinds.rs"]
+#[expect(
+    dead_code,
+    reason = "by which scanner a kind is named is told elsewhere"
+)]
+mod kinds;
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 use siglum_domain::commit::{Change, CommitFacts};
@@ -28,8 +40,31 @@ const NO_TEXTS: &[&str] = &[
     "agent",
 ];
 
-fn secret() -> String {
-    format!("ghp_{}", "a1B2c3D4e5F6".repeat(3))
+/// How many secrets stand in one text.
+const LINES: usize = 8;
+/// Signs at the end of a secret that may not survive either.
+const END: usize = 12;
+
+/// A secret of each kind: as it is planted, and what of it must not be found.
+fn secrets() -> Vec<(String, String)> {
+    let kinds = kinds::kinds().into_iter().map(|kind| (kind.form, kind));
+    let mut draw = draw::Draw::new();
+    let secret = |kind: kinds::Kind| {
+        let secret = draw.fill(kind.form);
+        let is_long = kind.form.ends_with('}') && secret.len() > END && secret.is_ascii();
+        let sign = match is_long {
+            true => secret[secret.len() - END..].to_owned(),
+            false => secret.clone(),
+        };
+        let name = kind.name.replace('-', "_").to_uppercase();
+        let planted = match kind.is_own {
+            true => secret,
+            false => format!("{name}_API_KEY={secret}"),
+        };
+        (planted, sign)
+    };
+    let by_form: BTreeMap<&str, kinds::Kind> = kinds.collect();
+    by_form.into_values().map(secret).collect()
 }
 
 /// A batch that has a text wherever there can be one.
@@ -224,19 +259,19 @@ fn planted(whole: &Value, place: &str, with: &str) -> Option<Batch> {
 }
 
 /// All that is stored: what is looked through for secrets, and the bytes of the file.
-fn holds(to: &mut Stage, secret: &str) -> Vec<String> {
-    let needle = Needle::literal(secret).unwrap();
-    let report = to.play(|world, ledger| search(world, ledger, &[], &needle).unwrap());
-    let mut found: Vec<String> = report
-        .found
-        .iter()
-        .map(|f| format!("{:?}", f.place))
-        .collect();
+fn holds(to: &mut Stage, signs: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for sign in signs {
+        let needle = Needle::literal(sign).unwrap();
+        let report = to.play(|world, ledger| search(world, ledger, &[], &needle).unwrap());
+        let places = report.found.iter();
+        found.extend(places.map(|f| format!("{sign} in {:?}", f.place)));
+    }
     for name in ["ledger.db", "ledger.db-wal"] {
         let bytes = std::fs::read(to.dir.path().join(name)).unwrap_or_default();
-        if bytes.windows(secret.len()).any(|w| w == secret.as_bytes()) {
-            found.push(name.to_owned());
-        }
+        let text = String::from_utf8_lossy(&bytes);
+        let stays = signs.iter().filter(|sign| text.contains(**sign));
+        found.extend(stays.map(|sign| format!("{sign} in {name}")));
     }
     found
 }
@@ -250,25 +285,42 @@ fn a_secret_in_any_text_of_a_batch_is_stored_nowhere() {
     let mut places = Vec::new();
     texts(&whole, "", &mut places);
     let places = present(places);
-    let secret = secret();
-    let mut taken = 0;
+    let secrets = secrets();
+    let mut all = secrets.iter().cycle();
+    let (mut taken, mut planted_in_texts) = (0, 0);
     let mut kept = Vec::new();
     for place in &places {
-        for with in [secret.clone(), format!("{{}} {secret} {{}}")] {
+        for count in [1, LINES] {
+            let some: Vec<&(String, String)> = all.by_ref().take(count).collect();
+            let words: Vec<&str> = some.iter().map(|(word, _)| word.as_str()).collect();
+            let signs: Vec<&str> = some.iter().map(|(_, sign)| sign.as_str()).collect();
+            let with = match count {
+                1 => words[0].to_owned(),
+                _ => format!("{{}} {} {{}}", words.join(", ")),
+            };
             let Some(batch) = planted(&whole, place, &with) else {
                 continue;
             };
+            planted_in_texts += count;
             let mut to = receiver();
             let done = to.play(|world, ledger| apply(world, ledger, &launcher(), &batch));
             taken += usize::from(done.is_ok());
-            let held = holds(&mut to, &secret);
-            if !held.is_empty() {
-                kept.push(format!("{place}: {held:?}"));
+            let told = done
+                .err()
+                .map_or_else(String::new, |error| error.to_string());
+            let held = holds(&mut to, &signs);
+            if !held.is_empty() || signs.iter().any(|sign| told.contains(sign)) {
+                kept.push(format!("{place}: {held:?} {told}"));
             }
         }
     }
     assert!(kept.is_empty(), "{kept:#?}");
-    println!("{} texts, {taken} batches taken", places.len());
+    println!(
+        "{} kinds in {} texts: {planted_in_texts} planted, {taken} batches taken",
+        secrets.len(),
+        places.len()
+    );
+    assert!(planted_in_texts > secrets.len(), "each kind was planted");
     assert!(taken > 20, "{taken} of {} texts", places.len());
 }
 

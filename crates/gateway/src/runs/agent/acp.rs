@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::error::{AgentError, Refused};
 use super::lines::next_message;
-use super::{AgentMessage, Answer, BEGIN, Opening, WAITING};
+use super::{AgentMessage, Answer, BEGIN, Opening, WAITING, native_id};
 use crate::runs::Permissions;
 use crate::runs::process::{Process, Start, Tail};
 
@@ -202,7 +202,7 @@ impl Acp {
         let params = json!({ "cwd": cwd, "mcpServers": [] });
         let opened = self.setup("session/new", &params).await?;
         let session = opened.get("sessionId").and_then(Value::as_str);
-        let id = session.and_then(|id| NativeId::new(id).ok());
+        let id = session.and_then(native_id);
         let Some(id) = id else {
             let text = "the agent returned no valid session id";
             return Err(AgentError::new("agent-not-ready", text));
@@ -227,7 +227,7 @@ impl Acp {
         let opened = opened.map_err(|e| AgentError::new("cannot-resume", e.text))?;
         // Some go on under another name.
         let session = opened.get("sessionId").and_then(Value::as_str);
-        let now = session.and_then(|id| NativeId::new(id).ok());
+        let now = session.and_then(native_id);
         let id = now.unwrap_or_else(|| id.clone());
         self.native = Some(Native { id, opened });
         Ok(())

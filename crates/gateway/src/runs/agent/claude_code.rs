@@ -8,6 +8,7 @@ use siglum_domain::NativeId;
 use siglum_domain::observation::Tokens;
 
 use super::error::Refused;
+use super::native_id;
 
 /// A message that is not the model's, such as an error that the program puts in its place.
 const SYNTHETIC: &str = "<synthetic>";
@@ -70,7 +71,7 @@ impl Records {
         // It begins again when something that it left running wakes it.
         if self.native.is_none() {
             let native = record["session_id"].as_str();
-            self.native = native.and_then(|id| NativeId::new(id).ok());
+            self.native = native.and_then(native_id);
             self.model = record["model"].as_str().map(str::to_owned);
         }
         Vec::new()

@@ -14,6 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::acp::Acp;
 use super::error::AgentError;
+use super::native_id;
 use crate::runs::process::Start;
 use crate::runs::tools::{Call, cut};
 use crate::settings::Over;
@@ -187,7 +188,7 @@ fn listed(session: &Value) -> Option<ReplayedSession> {
     let title = session["title"].as_str().map(|title| title.chars());
     let at = session["updatedAt"].as_str();
     Some(ReplayedSession {
-        native: NativeId::new(session["sessionId"].as_str()?).ok()?,
+        native: native_id(session["sessionId"].as_str()?)?,
         cwd: cwd.to_owned(),
         title: title.map(|title| title.take(TITLE_MOST).collect()),
         updated_at: at.and_then(|at| at.parse::<Timestamp>().ok()),

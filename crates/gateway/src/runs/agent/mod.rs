@@ -16,12 +16,14 @@ pub(crate) use error::{AgentError, Refused};
 pub use history::{AcpHistory, AcpHistoryError};
 pub(crate) use running_agent::Agent;
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::time::Duration;
 
 use agent_client_protocol::v1::Responder;
 use serde_json::Value;
 use siglum_domain::NativeId;
+use siglum_domain::redact::Redactor;
 use siglum_engine::driven::run::{HeadlessSpec, RunSpec};
 
 use super::Permissions;
@@ -59,4 +61,10 @@ pub(crate) struct Opening<'a> {
     pub(crate) model: Option<&'a str>,
     /// What it is told, for one that is told so as it begins.
     pub(crate) blocks: &'a [String],
+}
+
+/// What an agent calls its session. A name with a secret in it is none: it would be stored, and looked for, as it is.
+fn native_id(text: &str) -> Option<NativeId> {
+    let is_clean = matches!(Redactor::shared().redact_cow(text), Cow::Borrowed(_));
+    NativeId::new(text).ok().filter(|_| is_clean)
 }

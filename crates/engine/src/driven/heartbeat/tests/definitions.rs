@@ -82,6 +82,20 @@ fn each_field_is_refused_by_its_name() {
         ..form("")
     };
     assert_eq!(defined(secret).err().as_deref(), Some("prompt"));
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    for field in [
+        "acknowledge",
+        "cwd",
+        "model",
+        "prompt_file",
+        "route_key",
+        "target_route_key",
+        "webhook",
+        "zone",
+    ] {
+        let form = form(&format!(r#","{field}":"{secret}""#));
+        assert_eq!(defined(form).err().as_deref(), Some(field));
+    }
     let never = Form {
         every: None,
         cron: Some("0 3 * * *".to_owned()),
