@@ -162,6 +162,13 @@ impl World {
         lock
     }
 
+    /// Whether no worker runs.
+    pub(crate) fn worker_is_done(&self) -> bool {
+        let lock = self.siglum_home().join("worker.lock");
+        let free = format!("flock -n '{}' true", lock.display());
+        self.sh(&self.root, &free).code == Some(0)
+    }
+
     /// The ledger's own store, for what no command shows and to get in the way.
     pub(crate) fn store(&self) -> Connection {
         let db = Connection::open(self.siglum_home().join("ledger.db")).unwrap();
