@@ -221,6 +221,11 @@ impl World {
     }
 }
 
+/// Each byte as a character, so that none is lost and a difference can be read.
+pub(crate) fn characters(bytes: &[u8]) -> String {
+    bytes.iter().copied().map(char::from).collect()
+}
+
 /// The deliveries in a spool.
 pub(crate) fn waiting(spool: &Path) -> usize {
     let entries = std::fs::read_dir(spool).into_iter().flatten().flatten();
