@@ -9,7 +9,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::gateway::client::Client;
-use crate::harness::{Agent, Repo, World, until};
+use crate::harness::{Agent, Repo, World, left_out, until};
 
 /// Makes every setting, attribute and hook that can name a program name one that leaves a file behind.
 const HOSTILE: &str = r#"
@@ -458,7 +458,7 @@ fn lists_of_git_that_are_pipes_hold_up_nobody() {
 #[test]
 fn another_users_repository_gets_no_hooks_and_no_answers() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("only root can give a directory away");
+        left_out("only root can give a directory away");
         return;
     }
     let world = World::new();

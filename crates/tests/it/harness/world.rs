@@ -221,6 +221,14 @@ impl World {
     }
 }
 
+/// Says that this machine cannot show something. Where `SIGLUM_TEST_WHOLE` is set, that is a failure.
+#[track_caller]
+pub(crate) fn left_out(why: &str) {
+    let is_whole = std::env::var_os("SIGLUM_TEST_WHOLE").is_some();
+    assert!(!is_whole, "this cannot be shown here: {why}");
+    eprintln!("left out: {why}");
+}
+
 /// Each byte as a character, so that none is lost and a difference can be read.
 pub(crate) fn characters(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
