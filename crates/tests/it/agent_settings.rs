@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, World};
+use crate::harness::{Agent, World, left_out};
 
 #[test]
 fn hooks_that_a_checkout_switches_off_are_reported_there() {
@@ -51,7 +51,7 @@ fn hooks_that_an_administrator_switches_off_are_reported() {
     let repo = world.repo();
     let own = "unshare --user --map-root-user --mount";
     if repo.sh(&format!("{own} true")).code != Some(0) {
-        eprintln!("left out: this machine makes no sandboxes for us");
+        left_out("this machine makes no sandboxes for us");
         return;
     }
     let program = World::program();

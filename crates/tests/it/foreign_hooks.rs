@@ -5,8 +5,10 @@ mod places;
 mod table;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
-use crate::harness::{Agent, Repo, World};
+use crate::harness::{Agent, Repo, World, characters};
 
 /// A repository whose hooks a script made before Siglum came.
 fn with_hooks<'w>(world: &'w World, script: &str) -> Repo<'w> {
@@ -21,6 +23,45 @@ fn links(repo: &Repo<'_>) {
     agent.sh("git commit -q --allow-empty -m linked").ok();
     repo.check("beside other hooks", "HEAD", &agent.certain());
 }
+
+/// A program that a hook of a shell tells its own path and its arguments: with them it writes down, in bytes, where it
+/// runs, what it is given to read, its environment, and which files are open, the last ones by what they are.
+const OBSERVER: &str = "#!/bin/sh
+readlink /proc/self/fd/3 3>&1 >>\"$LOG\"
+exec >>\"$LOG\"
+printf '%s\\0' \"$@\"; pwd; umask; ls /proc/self/fd; readlink /proc/self/fd/0 /proc/self/fd/2
+cat
+env -0 | sort -z
+";
+
+/// Has shells called with `LOG` and `OBSERVE` set.
+fn observing(repo: &Repo<'_>, log: &Path) -> String {
+    let observer = repo.world.root.join("observer");
+    fs::write(&observer, OBSERVER).unwrap();
+    fs::set_permissions(&observer, fs::Permissions::from_mode(0o755)).unwrap();
+    format!(
+        "export LOG='{}' OBSERVE='{}'",
+        log.display(),
+        observer.display()
+    )
+}
+
+/// What a file has, with the place of the repository and the numbers of pipes taken out. Each byte is a character.
+fn read_bytes(repo: &Repo<'_>, path: &Path) -> String {
+    let text = characters(&fs::read(path).unwrap_or_default());
+    let above = repo.dir.parent().unwrap().to_str().unwrap();
+    let text = text.replace(above, "ABOVE");
+    let mut parts = text.split("pipe:[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |before, part| {
+        before + "pipe" + part.trim_start_matches(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// What a repository has: where HEAD is, the commits, the index, all files, and the message as git left it.
+const CONTENT: &str = "git symbolic-ref HEAD; git rev-list --all | git cat-file --batch; git ls-files -s; \
+                       git status --porcelain; cat .git/COMMIT_EDITMSG; \
+                       find . -name .git -prune -o -type f -print0 | sort -z | xargs -0 sha256sum";
 
 /// A hook that notes its name and arguments in `ran`, and copies its input.
 const NOTES: &str = "#!/bin/sh\nline=\"$(basename \"$0\") $#\"\n\

@@ -2,10 +2,14 @@
 //! about it runs none of them.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::harness::{Agent, Repo, World};
+use serde_json::{Value, json};
+
+use crate::gateway::client::Client;
+use crate::harness::{Agent, Repo, World, left_out, until};
 
 /// Makes every setting, attribute and hook that can name a program name one that leaves a file behind.
 const HOSTILE: &str = r#"
@@ -70,6 +74,21 @@ fn hostile(world: &mut World) -> PathBuf {
     dir
 }
 
+/// An agent works in the clone and commits. Its own git, which is not asked here, is kept from what would run.
+fn guest(repo: &Repo<'_>) -> Agent {
+    let mut agent = Agent::start(repo, "guest");
+    agent.write("other", "text\n");
+    // A commit without git's hooks: the agent's hook, the worker and the sweep look at it.
+    agent
+        .sh("git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c filter.evil.clean= -c filter.evil.process= \
+             -c filter.evil.required=false -c commit.gpgSign=false commit --allow-empty -m unseen")
+        .ok();
+    let marks = repo.world.root.join("marks");
+    fs::remove_dir_all(&marks).unwrap();
+    fs::create_dir_all(&marks).unwrap();
+    agent
+}
+
 /// What programs of the repository left behind.
 fn marks(world: &World) -> Vec<String> {
     let entries = fs::read_dir(world.root.join("marks")).unwrap().flatten();
@@ -80,7 +99,8 @@ fn marks(world: &World) -> Vec<String> {
     names
 }
 
-/// Commands that somebody may run to look at a repository, before and after `init`.
+/// Commands that somebody may run to look at a repository, before `init`, and after it and the work of an agent. Words in
+/// capitals stand for what the ledger has by then ([`named`]).
 const COMMANDS: &[&[&str]] = &[
     &["why", "HEAD"],
     &["why", "HEAD", "--explain"],
@@ -88,7 +108,9 @@ const COMMANDS: &[&[&str]] = &[
     &["why", "file"],
     &["why"],
     &["log"],
-    &["log", "--all"],
+    &["log", "--limit", "0"],
+    &["log", "--since", "1d", "HEAD"],
+    &["log", "--agent", "claude-code"],
     &["check", "HEAD"],
     &["show", "HEAD"],
     &["resume", "HEAD", "--print"],
@@ -107,14 +129,16 @@ const COMMANDS: &[&[&str]] = &[
     &["import", "--all", "--dry-run"],
     &["record", "--agent", "tester"],
     &["relocate"],
-    &["relocate", "--dry-run", "../gone", "."],
+    &["relocate", "--dry-run", ".", "../lib"],
     &["init", "--dry-run"],
     &["init", "--dry-run", "--same-as", "."],
     &["doctor"],
     &["doctor", "--secrets"],
     &["verify"],
     &["rebuild", "judgements"],
+    &["sync", "--to", "http://127.0.0.1:9"],
     &["sync"],
+    &["projection", "remove", "gateway-127-0-0-1"],
     &["run", "--", "true"],
     &["run", "--worktree", "--", "true"],
     &[
@@ -125,8 +149,42 @@ const COMMANDS: &[&[&str]] = &[
         "-c",
         "echo work >new; echo changed >file",
     ],
-    &["adopt", "HEAD", "1234567"],
+    &["adopt", "HEAD", "guest"],
 ];
+
+/// How a row ends once there is something to work on: well, or where what it asks for is elsewhere. A wrong use, or
+/// something that is not there, would show nothing.
+fn exit_code(row: &[&str]) -> i32 {
+    match row {
+        // It finds that the commit of the agent has no trailer.
+        ["check", ..] => 1,
+        // It finds that the repository is where it was.
+        ["relocate", "--dry-run", ..] => 1,
+        // Nobody listens there, or can.
+        ["sync" | "login" | "serve", ..] | ["otel", "test", ..] | ["heartbeat", "run", ..] => 1,
+        // It reads the file, which describes no release.
+        ["upgrade", "--check", "--release", ..] => 1,
+        // Nobody has logged in, or sent a ledger.
+        ["logout"] | ["token", "release", ..] => 3,
+        _ => 0,
+    }
+}
+
+/// A row with the ids of what its words in capitals stand for.
+fn named(repo: &Repo<'_>, row: &[&str]) -> Vec<String> {
+    let id = |list: &[&str], place: &str| {
+        let listed = repo.world.json(&repo.dir, list);
+        let id = listed.pointer(place).and_then(Value::as_str);
+        id.expect(place).to_owned()
+    };
+    let word = |word: &&str| match *word {
+        "TOKEN" => id(&["token", "list"], "/tokens/0/id"),
+        "CHECKPOINT" => id(&["checkpoint", "list"], "/checkpoints/0/checkpoint"),
+        "DRIVEN" => id(&["context", "show", "route"], "/contexts/0/session"),
+        word => word.to_owned(),
+    };
+    row.iter().map(word).collect()
+}
 
 #[test]
 fn no_command_runs_a_program_that_a_repository_names() {
@@ -136,17 +194,21 @@ fn no_command_runs_a_program_that_a_repository_names() {
     let ask = |command: &[&str], when: &str| {
         let ran = repo.siglum(command);
         assert_eq!(marks(&world), [""; 0], "{when}: {command:?}: {ran:?}");
+        ran
+    };
+    let works = |command: &[&str]| {
+        let ran = ask(command, "after init");
+        assert_eq!(ran.code, Some(exit_code(command)), "{command:?}: {ran:?}");
     };
     for command in COMMANDS {
         ask(command, "before init");
     }
-    ask(&["init", "--yes"], "init");
-    ask(&["init", "--yes", "--same-as", "."], "init");
-    for command in COMMANDS {
-        ask(command, "after init");
-    }
-    ask(&["doctor", "--fix"], "after init");
-    ask(&["uninstall", "--yes"], "after init");
+    works(&["init", "--yes"]);
+    works(&["init", "--yes", "--same-as", "."]);
+    guest(&repo).stop();
+    COMMANDS.iter().for_each(|command| works(command));
+    works(&["doctor", "--fix"]);
+    works(&["uninstall", "--yes"]);
 }
 
 #[test]
@@ -155,15 +217,7 @@ fn hooks_of_agents_and_the_worker_run_no_program_that_a_repository_names() {
     let dir = hostile(&mut world);
     let repo = world.at(&dir);
     repo.siglum(&["init", "--yes"]).ok();
-    let mut agent = Agent::start(&repo, "guest");
-    agent.write("other", "text\n");
-    // A commit without git's hooks: the agent's hook, the worker and the sweep look at it.
-    agent
-        .sh("git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c filter.evil.clean= -c filter.evil.process= \
-             -c filter.evil.required=false -c commit.gpgSign=false commit -q --allow-empty -m unseen")
-        .ok();
-    fs::remove_dir_all(world.root.join("marks")).unwrap();
-    fs::create_dir_all(world.root.join("marks")).unwrap();
+    let mut agent = guest(&repo);
     agent.stop();
     agent.prompt("again");
     agent.stop();
@@ -172,42 +226,55 @@ fn hooks_of_agents_and_the_worker_run_no_program_that_a_repository_names() {
         repo.why("HEAD").0["commit"].as_str().map(str::len),
         Some(40)
     );
-    crate::harness::until("the worker is done", || {
-        let lock = world.siglum_home().join("worker.lock");
-        repo.sh(&format!("flock -n '{}' true", lock.display())).code == Some(0)
-    });
+    until("the worker is done", || world.worker_is_done());
     assert_eq!(marks(&world), [""; 0]);
 }
 
 /// Commands that need more than a repository, each with arguments that lead it as far as it goes there.
 const OTHERS: &[&[&str]] = &[
     &["demo", "--help"],
-    &["session", "show", "1234567"],
-    &["session", "end", "1234567"],
+    &["session", "show", "guest"],
+    &["session", "end", "guest"],
     &["session", "recover"],
-    &["tail", "1234567"],
+    &["tail", "guest"],
     &["statusline"],
     &["files", "file"],
-    &["session", "archive", "1234567"],
-    &["session", "rename", "1234567", "name"],
-    &["session", "fork", "--conversation", "c", "1234567"],
+    &["session", "rename", "guest", "name"],
     &["context", "list"],
     &["context", "show", "route"],
-    &["context", "explain", "key"],
-    &["checkpoint", "show", "1234567"],
-    &["link", "add", "1234567", "issue=1"],
-    &["link", "remove", "1234567", "issue=1"],
-    &["link", "list", "1234567"],
-    &["heartbeat", "add", "--agent", "codex", "beat"],
+    &["context", "explain", "route"],
+    &["session", "fork", "--conversation", "c", "DRIVEN"],
+    &["session", "archive", "--yes", "DRIVEN"],
+    &["checkpoint", "show", "CHECKPOINT"],
+    &["link", "add", "guest", "issue=1"],
+    &["link", "list", "guest"],
+    &["link", "remove", "guest", "issue=1"],
+    &[
+        "heartbeat",
+        "add",
+        "--agent",
+        "codex",
+        "--every",
+        "1h",
+        "--prompt",
+        "hi",
+        "beat",
+    ],
     &["heartbeat", "show", "beat"],
-    &["heartbeat", "run", "beat"],
+    &[
+        "heartbeat",
+        "run",
+        "beat",
+        "--gateway",
+        "http://127.0.0.1:9",
+    ],
     &["heartbeat", "pause", "beat"],
     &["heartbeat", "resume", "beat"],
     &["heartbeat", "remove", "beat"],
     &["token", "create", "--name", "t"],
     &["token", "list"],
-    &["token", "revoke", "1234567"],
-    &["token", "rotate", "1234567"],
+    &["token", "rotate", "TOKEN"],
+    &["token", "revoke", "TOKEN"],
     &["token", "release", "led_019ad0000000700080000000000000ff"],
     &["audit", "verify"],
     &["audit", "export"],
@@ -215,7 +282,7 @@ const OTHERS: &[&[&str]] = &[
     &["pipeline", "phase", "start", "p", "one"],
     &["pipeline", "phase", "wait", "p", "one"],
     &["pipeline", "phase", "end", "p", "one"],
-    &["pipeline", "check", "p", "c", "pass"],
+    &["pipeline", "check", "p", "c", "passed"],
     &["pipeline", "review", "p", "approved"],
     &["pipeline", "contract", "--file", "file", "p", "c"],
     &["pipeline", "show", "p"],
@@ -225,18 +292,17 @@ const OTHERS: &[&[&str]] = &[
     &["projection", "show", "files"],
     &["projection", "scope", "files"],
     &["projection", "retry", "files"],
-    &["projection", "skip", "files", "1234567"],
+    &["projection", "skip", "files", "guest"],
     &["projection", "remove", "files"],
     &["otel", "add", "here", "http://127.0.0.1:9/v1/traces"],
     &["otel", "test", "here"],
     &["otel", "unassigned"],
     &["otel", "remove", "here"],
-    &["sync", "--to", "http://127.0.0.1:9"],
     &["login", "http://127.0.0.1:9"],
     &["logout"],
     &["rebuild", "summaries"],
     &["forget", "--pattern", "nobody-has-this", "--yes"],
-    &["backup", "../copy"],
+    &["backup", "--force", "../copy"],
     &["restore", "../copy", "--yes"],
     &["config", "get", "record"],
     &["config", "set", "record", "true"],
@@ -292,7 +358,7 @@ fn strace_sees_nothing_started_but_our_git() {
         );
     }
     let check = |command: &[&str], when: &str| {
-        let started = started(&repo, command);
+        let (code, started) = started(&repo, command);
         let own = command.iter().skip_while(|word| **word != "--");
         let own: Vec<&str> = own.copied().collect();
         let strange: Vec<&String> = started
@@ -301,13 +367,48 @@ fn strace_sees_nothing_started_but_our_git() {
             .collect();
         assert!(strange.is_empty(), "{when}: {command:?}: {strange:?}");
         assert_eq!(marks(&world), [""; 0], "{when}: {command:?}");
+        code
     };
-    rows.iter().for_each(|row| check(row, "before init"));
-    check(SWITCHES[0], "init");
-    rows.iter().for_each(|row| check(row, "after init"));
-    SWITCHES[1..]
-        .iter()
-        .for_each(|row| check(row, "after init"));
+    let works = |row: &[&str]| {
+        if row[0] == "restore" {
+            until("no worker has the ledger", || world.worker_is_done());
+        }
+        let words = named(&repo, row);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let code = check(&words, "after init");
+        assert_eq!(code, Some(exit_code(row)), "{words:?}");
+    };
+    for row in &rows {
+        check(row, "before init");
+    }
+    works(SWITCHES[0]);
+    guest(&repo).stop();
+    drive(&repo);
+    rows.iter().for_each(|row| works(row));
+    SWITCHES[1..].iter().for_each(|row| works(row));
+}
+
+/// A host has a turn of a context written through a gateway, so that there is a session that is driven.
+fn drive(repo: &Repo<'_>) {
+    let token = repo.siglum(&["token", "create", "--name", "host"]).ok();
+    let mut serve = repo.world.command(World::program());
+    serve.args(["serve", "--json", "--listen", "127.0.0.1:0"]);
+    let mut serve = serve.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut said = BufReader::new(serve.stdout.take().unwrap());
+    said.read_line(&mut line).unwrap();
+    let started: Value = serde_json::from_str(&line).unwrap();
+    let address = started["data"]["address"].as_str().unwrap();
+    let host = Client::new(address, Some(&token));
+    let run = json!({ "route_key": "route", "agent": "openclaw", "run": "run-1" });
+    let keys = host.post("/v1/contexts/resolve", &run).is(200);
+    let turn = json!({
+        "route_key": keys["route_key"], "context_key": keys["context_key"], "turn_key": "one",
+        "messages": [{ "type": "user", "text": "ask" }, { "type": "assistant", "text": "say" }],
+    });
+    host.post("/v1/contexts/commit", &turn).is(200);
+    serve.kill().unwrap();
+    serve.wait().unwrap();
 }
 
 /// Whether it is the program that the person gave to `siglum run`.
@@ -357,7 +458,7 @@ fn lists_of_git_that_are_pipes_hold_up_nobody() {
 #[test]
 fn another_users_repository_gets_no_hooks_and_no_answers() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("only root can give a directory away");
+        left_out("only root can give a directory away");
         return;
     }
     let world = World::new();
@@ -399,8 +500,8 @@ fn another_users_repository_gets_no_hooks_and_no_answers() {
     assert!(!dir.join(".git/hooks/post-commit").exists());
 }
 
-/// The programs that a command starts, all the way down.
-fn started(repo: &Repo<'_>, command: &[&str]) -> Vec<String> {
+/// How a command ends, and the programs that it starts, all the way down.
+fn started(repo: &Repo<'_>, command: &[&str]) -> (Option<i32>, Vec<String>) {
     let trace = repo.world.root.join("trace");
     let mut strace = repo.world.command("timeout");
     strace.args([
@@ -428,7 +529,7 @@ fn started(repo: &Repo<'_>, command: &[&str]) -> Vec<String> {
                 .to_owned(),
         )
     };
-    text.lines().filter_map(path).collect()
+    (ended, text.lines().filter_map(path).collect())
 }
 
 /// The git of this machine, and the one that it starts for its own commands.

@@ -387,3 +387,68 @@ fn hooks_know_their_home_without_an_environment_and_without_a_ledger() {
     repo.sh(commit).ok();
     assert!(world.spooled() > 0, "it waits in this home");
 }
+
+/// Places that are not what they should be, a command that comes upon one, and how it is called in what is said.
+const WRONG_PLACES: &[(&str, &str, &str)] = &[
+    (":", "-C ../gone status", "../gone"),
+    (":", "restore ../gone --yes", "../gone"),
+    (":", "backup ../gone/copy", "../gone/copy"),
+    ("mkdir ../dir", "backup --force ../dir", "../dir"),
+    (":", "import ../gone", "../gone"),
+    (":", "pipeline contract --file ../gone p c", "../gone"),
+    (":", "upgrade --check --release ../gone", "../gone"),
+    (
+        ":",
+        "sync --to http://127.0.0.1:9 --token-file ../gone",
+        "../gone",
+    ),
+    (
+        ":",
+        "serve --tls-certificate ../gone --tls-key ../gone",
+        "../gone",
+    ),
+    (
+        "mkdir -p ~/.config/siglum/config.toml",
+        "config set record true",
+        ".config/siglum/config.toml",
+    ),
+    (
+        "rm ~/.claude/settings.json && mkdir ~/.claude/settings.json",
+        "init --yes",
+        ".claude/settings.json",
+    ),
+    (
+        "rm ~/.claude/settings.json && mkdir ~/.claude/settings.json",
+        "uninstall --yes",
+        ".claude/settings.json",
+    ),
+    (
+        "rm \"$SIGLUM_HOME/installed.json\" && mkdir \"$SIGLUM_HOME/installed.json\"",
+        "uninstall --yes",
+        "siglum/installed.json",
+    ),
+    (
+        "rm -r \"$SIGLUM_HOME/bin\" && touch \"$SIGLUM_HOME/bin\"",
+        "init --yes",
+        "siglum/bin",
+    ),
+    (
+        "rm \"$SIGLUM_HOME\"/ledger.db* && mkdir \"$SIGLUM_HOME/ledger.db\"",
+        "why",
+        "siglum/ledger.db",
+    ),
+];
+
+#[test]
+fn errors_name_the_path_that_they_are_about() {
+    for (make, command, path) in WRONG_PLACES {
+        let world = World::new();
+        let repo = world.repo();
+        until("the worker has left", || world.processes().is_empty());
+        repo.sh(make).ok();
+        let args: Vec<&str> = command.split(' ').collect();
+        let ran = repo.siglum(&args);
+        assert_ne!(ran.code, Some(0), "{command}: {ran:?}");
+        assert!(ran.stderr.contains(path), "{command}: {ran:?}");
+    }
+}

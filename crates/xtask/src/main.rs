@@ -120,6 +120,8 @@ Environment
                       where tools that show traces are, for tests by hand
   SIGLUM_TEST_S3, SIGLUM_TEST_S3_ROOT, SIGLUM_TEST_S3_CREDENTIALS
                       where a server of S3 is, its buckets and its key, for tests by hand
+  SIGLUM_TEST_WHOLE   if set, tests fail where this machine cannot show something (no root, mounts,
+                      namespaces or tmux), and do not leave it out
   SIGLUM_TEST_PG      a PostgreSQL server for tests; without it they start their own. With
                       SIGLUM_TEST_PG_CERTIFICATE, the file with its certificate, TLS is tested, too; with
                       SIGLUM_TEST_PG_PID, the file with its process, `team` kills it";

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use siglum_engine::worker;
-use siglum_ledger::{Ledger as _, Spool, SqliteLedger, read};
+use siglum_ledger::{Ledger as _, LedgerError, Spool, SqliteLedger, read};
 
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
@@ -74,7 +74,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Some(dir) => Some(cx.world()?.objects.copy_to(dir)?),
         None => None,
     };
-    let bytes = fs::metadata(&args.file)?.len();
+    let bytes = fs::metadata(&args.file).map_err(CommandError::at(&args.file))?;
+    let bytes = bytes.len();
     if cx.ui.json {
         let file = args.file.display().to_string();
         return cx.ui.json(
@@ -135,7 +136,11 @@ fn beside(file: &Path) -> PathBuf {
 
 /// Copies, looks at the copy, and only then gives it its name.
 fn copy(ledger: &mut SqliteLedger, temporary: &Path, file: &Path) -> Result<(), CommandError> {
-    ledger.copy_to(temporary)?;
+    ledger.copy_to(temporary).map_err(|error| match error {
+        // Of the ledger it is only read.
+        LedgerError::Unwritable(why) => CommandError::failed(format!("{}: {why}", file.display())),
+        error => error.into(),
+    })?;
     let wrong = SqliteLedger::look_at(temporary)?;
     if let Some(first) = wrong.first() {
         return Err(CommandError::failed(format!(
@@ -144,7 +149,9 @@ fn copy(ledger: &mut SqliteLedger, temporary: &Path, file: &Path) -> Result<(), 
     }
     fs::rename(temporary, file).map_err(CommandError::at(file))?;
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
-    File::open(dir.unwrap_or(Path::new(".")))?.sync_all()?;
+    let dir = dir.unwrap_or(Path::new("."));
+    let opened = File::open(dir).map_err(CommandError::at(dir))?;
+    opened.sync_all().map_err(CommandError::at(dir))?;
     ledger.maintain()?;
     Ok(())
 }

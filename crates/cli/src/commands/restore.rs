@@ -130,13 +130,14 @@ fn alone(cx: &Cx) -> Result<Lock, CommandError> {
 
 fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
     look_at(&args.file)?;
-    let mut source = fs::File::open(&args.file)?;
+    let mut source = fs::File::open(&args.file).map_err(CommandError::at(&args.file))?;
     let mut copy = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(part)?;
-    std::io::copy(&mut source, &mut copy)?;
+        .open(part)
+        .map_err(CommandError::at(part))?;
+    std::io::copy(&mut source, &mut copy).map_err(CommandError::at(part))?;
     drop(copy);
     let mut ledger = SqliteLedger::open(part, how())?;
     examine(args, cx, &mut ledger)?;

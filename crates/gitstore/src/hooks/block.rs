@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::GitError;
 
 /// The version in the first marker. A block with another one is replaced.
-pub const BLOCK_VERSION: u32 = 6;
+pub const BLOCK_VERSION: u32 = 7;
 
 const BEGIN: &str = "# >>> siglum hooks v";
 const BEGIN_END: &str = " >>>\n";
@@ -166,16 +166,18 @@ fn spared(hook: &str) -> (String, &'static str) {
 /// The one hook of ours that git gives something to read.
 const READS_INPUT: &str = "post-rewrite";
 
-/// Both read what git says, where ours needs it.
+/// Both read what git says, where ours needs it. In a rebase that is a file, which ours opens once more, where the system
+/// lets it: theirs has the file of git, from its first byte.
 fn with_shared_input(spares: &str, program: &str, call: &str, and: &str) -> String {
     let alone = match and {
         "" => String::new(),
         _ => format!("elif [ -x {program} ]; then {call} || :\n"),
     };
     format!(
-        "if {spares}[ -x {program} ]{and}; then\nsiglum_input=$(cat) || :\n\
+        "if {spares}[ -x {program} ]{and}; then\n\
+         if [ -f /proc/self/fd/0 ]; then {call} </proc/self/fd/0 || :\nelse\nsiglum_input=$(cat) || :\n\
          printf '%s\\n' \"$siglum_input\" | {call} || :\n\
-         exec <<SIGLUM_INPUT\n$siglum_input\nSIGLUM_INPUT\n{alone}fi\n"
+         exec <<SIGLUM_INPUT\n$siglum_input\nSIGLUM_INPUT\nfi\n{alone}fi\n"
     )
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use super::{FORMS, Form};
-use crate::harness::{Agent, Ran, Repo, World};
+use crate::harness::{Agent, Ran, Repo, World, characters};
 
 /// Editors: what they do with the message in `$1`.
 const EDITORS: &[(&str, &str)] = &[
@@ -475,11 +475,6 @@ fn output(repo: &Repo<'_>, script: &str) -> Vec<u8> {
     let output = shell.output().unwrap();
     assert!(output.status.success(), "{script}: {output:?}");
     output.stdout
-}
-
-/// Each byte as a character.
-fn characters(bytes: &[u8]) -> String {
-    bytes.iter().copied().map(char::from).collect()
 }
 
 /// The log of HEAD.

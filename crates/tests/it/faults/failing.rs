@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::gateway::server::Gateway;
-use crate::harness::until;
+use crate::harness::{left_out, until};
 
 use super::driver::{Driver, whole};
 use super::store::{Store, each_store, on_a_file, on_a_server_with_little_room};
@@ -67,7 +67,7 @@ fn seen(driver: &mut Driver, store: &Store, session: &str) -> Vec<Value> {
 fn nothing_of_a_turn_is_seen_when_the_disk_is_full() {
     on_a_file(|store| {
         let Some(small) = Small::below(store) else {
-            eprintln!("no mount: not shown");
+            left_out("this user may not mount");
             return;
         };
         full(store, &small);
@@ -220,7 +220,7 @@ fn a_store_from_the_future_is_refused_and_stays_as_it_is() {
 fn the_doctor_reports_a_full_disk_and_its_gateway_is_not_ready() {
     on_a_file(|store| {
         let Some(small) = Small::below(store) else {
-            eprintln!("no mount: not shown");
+            left_out("this user may not mount");
             return;
         };
         let gateway = Gateway::start(store);

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use rusqlite::TransactionBehavior;
 use serde_json::{Value, json};
 
-use crate::harness::{Agent, Ran, Repo, World, until};
+use crate::harness::{Agent, Ran, Repo, World, left_out, until};
 
 /// Runs the agent hook with this input, and checks that it keeps its promise: exit code 0, nothing
 /// said.
@@ -225,7 +225,7 @@ fn read_only(repo: &Repo<'_>, place: &Path, native: &str) -> Option<String> {
         place.display()
     );
     if repo.sh(&mount).code != Some(0) {
-        eprintln!("skipped: this user may not mount");
+        left_out("this user may not mount");
         return None;
     }
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -253,7 +253,7 @@ fn a_full_disk() {
     fs::create_dir(&disk).unwrap();
     let mount = format!("mount -t tmpfs -o size=8m tmpfs '{}'", disk.display());
     if world.sh(&world.root, &mount).code != Some(0) {
-        eprintln!("skipped: this user may not mount");
+        left_out("this user may not mount");
         return;
     }
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use super::{CONTENT, observing, read_bytes};
 use crate::harness::{Repo, World};
 
 /// The hooks that each kind is put under. Git gives one of them something to read.
@@ -20,9 +21,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// What each says of itself in a shell, in Python, Perl, Node and Tcl.
-const SHELL: &str = r#"{ echo "name $0"; echo "args $*"; echo "in $(pwd)"; echo "read $(cat)"; env | sort
-for f in 0 1 2 3 4 5 6 7 8 9; do if test -e /proc/$$/fd/$f; then echo "open $f"; fi; done; } >>"$LOG"
-"#;
+const SHELL: &str = "\"$OBSERVE\" \"$0\" \"$@\"\n";
 const PYTHON: &str = r#"import os, sys
 with open(os.environ['LOG'], 'a') as log:
     print('name', sys.argv[0], 'args', *sys.argv[1:], file=log)
@@ -144,7 +143,7 @@ const MOMENT: &str =
 
 /// What is done where each hook runs.
 const DEEDS: &str = r#"
-run() { "$@" >>out 2>>err; echo "$? $1 $2" >>ends; }
+run() { "$@" >>"${LOG%log}out" 2>>"${LOG%log}err"; echo "$? $1 $2" >>"${LOG%log}ends"; }
 cd tree && echo one >file && git add file
 run git commit -m one
 run git commit --amend -m two
@@ -157,34 +156,23 @@ GIT_EDITOR='sh -c "echo edited >>$1" --' run git commit --allow-empty
 mkdir -p below && cd below && run git commit --allow-empty -m below
 "#;
 
-/// Everything that came of it, with the places taken out.
+/// Everything that came of it, byte for byte, with the places taken out.
 fn outcome(repo: &Repo<'_>) -> String {
-    let read = |path: &str| fs::read_to_string(repo.dir.join(path)).unwrap_or_default();
-    let log = repo
-        .sh("cd tree && git log --format='%H %s %b' --all && git status --porcelain -uno")
-        .stdout;
-    let all = [
-        read("log"),
-        read("tree/out"),
-        read("tree/err"),
-        read("tree/ends"),
-        read("tree/below/ends"),
-        read("tree/below/err"),
-        log,
-    ]
-    .join("\n--\n");
-    let all = all.replace('\r', "\n");
+    let write = format!("{{ {CONTENT}; }} >../content");
+    repo.beside("tree").sh(&write);
+    let read = |name: &str| read_bytes(repo, &repo.dir.join(name));
     // Git gives advice about a hook of theirs that cannot be run; ours can. That one cannot be started is said in
     // the words of the shell.
     let is_of_words = |line: &&str| {
         line.starts_with("hint: ") || line.contains("cannot exec '") || line.contains(": exec: ")
     };
-    let lines = all.lines().filter(|line| !is_of_words(line));
-    let all = lines.collect::<Vec<_>>().join("\n");
+    let said = ["out", "err"].map(read).concat();
+    let lines = said.split_inclusive(['\r', '\n']);
+    let said: String = lines.filter(|line| !is_of_words(line)).collect();
+    let all = [read("log"), said, read("ends"), read("content")].join("\n--\n");
     // A shell corrects PWD where git was started below the checkout: any hook in a shell sees it like this,
     // and so does one in another language behind ours.
-    all.replace(repo.dir.to_str().unwrap(), "HERE")
-        .replace("HERE/tree/below", "HERE/tree")
+    all.replace("ABOVE/here/tree/below", "ABOVE/here/tree")
 }
 
 fn make(repo: &Repo<'_>, dir: &str, content: &str, mode: &str) {
@@ -235,7 +223,7 @@ fn compare(what: &str, dir: &str, content: &str, mode: &str, before_init: &str) 
     assert_eq!(ran.code, Some(0), "{what}: {ran:?}");
     for repo in [&plain, &ours] {
         let log = repo.dir.join("log");
-        repo.sh(&format!("{MOMENT}export LOG='{}'{DEEDS}", log.display()));
+        repo.sh(&format!("{MOMENT}{}{DEEDS}", observing(repo, &log)));
     }
     assert_eq!(outcome(&ours), outcome(&plain), "{what}");
     if dir != ".git/hooks" {

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use super::{links, noting, with_hooks};
-use crate::harness::{Repo, World};
+use crate::harness::{Repo, World, left_out};
 
 const INCLUDED: &str = "printf '[core]\\n\\thooksPath = .githooks\\n' >.gitconfig && \
                         git config include.path ../.gitconfig";
@@ -109,7 +109,7 @@ fn what_root_writes_into_a_repository_and_settings_of_somebody_is_theirs() {
     for make in [":", PYTHON] {
         let mut world = World::new();
         if fs::metadata(&world.root).unwrap().uid() != 0 {
-            eprintln!("skipped: this is not root");
+            left_out("only root can write what is somebody else's");
             return;
         }
         let settings = world.root.join("gitconfig");

@@ -2,16 +2,18 @@
 //! the hook print, how they end, and what is committed are the same, and `init` and `uninstall` leave the
 //! hook as it was.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use super::{CONTENT, observing, read_bytes};
 use crate::harness::{Repo, World};
 
 /// What is called what, which program it needs (a blank: none but `sh`), and its text. `BODY` stands for
 /// lines of the shell that show what the hook sees.
 type Kind = (&'static str, &'static str, &'static str);
 
-const BODY: &str = "{ echo \"name ${0##*/} args $*\"; echo \"read $(cat)\"; } >>\"$LOG\"; echo out; echo err >&2\n";
+const BODY: &str = "\"$OBSERVE\" \"$0\" \"$@\"; echo out; echo err >&2\n";
 
 /// Shells, and flags that they are started with.
 const SHELLS: &[Kind] = &[
@@ -217,6 +219,36 @@ const SCRIPTS: &[Kind] = &[
     ("bytes of Latin 1", "", "#!/bin/sh\n# caf\u{e9}\nBODY"),
     ("empty", "", ""),
     ("blank", "", "\n\n"),
+    (
+        "bytes that are no text",
+        "",
+        "#!/bin/sh\nBODYprintf '\\377\\000\\r'; printf '\\300\\n' >&2\n",
+    ),
+    (
+        "no line break at the end of what it says",
+        "",
+        "#!/bin/sh\nBODYprintf end; printf end >&2\n",
+    ),
+    (
+        "closes its input",
+        "",
+        "#!/bin/sh\nexec <&-\nprintf '%s\\n' \"$@\" >>\"$LOG\"\n",
+    ),
+    (
+        "closes its output",
+        "",
+        "#!/bin/sh\nBODYexec >&- 2>&-\nexit 0\n",
+    ),
+    (
+        "reads one line",
+        "",
+        "#!/bin/sh\nread -r line; echo \"$line\"\nBODY",
+    ),
+    (
+        "shifts",
+        "",
+        "#!/bin/sh\nBODYif [ $# -gt 0 ]; then shift; fi\necho \"$@\"\n",
+    ),
     ("shebang alone", "", "#!/bin/sh"),
 ];
 
@@ -334,7 +366,6 @@ run() { echo "\$ $*"; "$@"; echo "ended with $?"; }
 { run git commit -m one; run git commit --amend -m two
 GIT_EDITOR='sed -i 1s/^/edited/' run git commit --allow-empty
 run git merge --no-ff -m merged side; } >../out 2>../err </dev/null
-git log --all --format='%T %P %s%n%b' >../commits
 "#;
 
 fn has(program: &str) -> bool {
@@ -371,25 +402,22 @@ fn make(repo: &Repo<'_>, kind: &Kind, place: &str) {
     repo.sh(&format!("chmod 755 .git/hooks/*-*; {place}")).ok();
 }
 
-/// All that is compared, with what differs in any two repositories taken out.
+/// All that is compared, byte for byte, but for what differs in any two repositories, and how git and shells say that a
+/// hook cannot be run or was killed.
 fn outcome(repo: &Repo<'_>) -> String {
-    let read = |name: &str| fs::read(repo.dir.join("..").join(name)).unwrap_or_default();
-    let all = ["out", "err", "log", "commits"].map(|name| {
-        let bytes = read(name);
-        format!("-- {name}\n{}", String::from_utf8_lossy(&bytes))
-    });
-    let text = all.concat().replace(repo.dir.to_str().unwrap(), "HERE");
-    let lines = text.lines().filter(|line| {
+    let read = |name: &str| read_bytes(repo, &repo.dir.join("..").join(name));
+    let said = ["out", "err"].map(read).concat();
+    let lines = said.split_inclusive(['\r', '\n']).filter(|line| {
         // Git's advice on hooks that are switched off or cannot be started, and the shell's words for the latter.
         !["hint: ", "error: cannot ", "fatal: cannot exec"]
             .iter()
             .any(|start| line.starts_with(start))
             && !line.contains("exec: ")
+            // Git names the hook that it calls, which may be the one in front.
+            && !line.contains(" died of signal ")
     });
-    lines
-        .map(without_line_number)
-        .collect::<Vec<_>>()
-        .join("\n")
+    let said: String = lines.map(without_line_number).collect();
+    [said, read("log"), read("content")].join("\n--\n")
 }
 
 /// A shell names the line of a mistake, which a block above it moves.
@@ -444,7 +472,10 @@ fn compare(world: &World, number: usize, kind: &Kind, place: &(&str, &str)) -> O
     ours.siglum(&["init", "--yes"]).ok();
     for repo in [&plain, &ours] {
         let log = repo.dir.join("../log");
-        repo.sh(&format!("export LOG='{}'{DEEDS}", log.display()));
+        repo.sh(&format!(
+            "{}{DEEDS}{{ {CONTENT}; }} >../content",
+            observing(repo, &log)
+        ));
     }
     assert_eq!(outcome(&ours), outcome(&plain), "{what}");
     ours.siglum(&["uninstall", "--yes"]).ok();
@@ -472,6 +503,15 @@ fn compare_all(kinds: &[Kind]) {
         .count();
     eprintln!("{ran} of {} rows ran", rows.len());
     assert!(ran * 2 > rows.len(), "most programs are here");
+}
+
+/// With what this machine has there are a hundred kinds.
+#[test]
+fn a_hundred_kinds_are_compared() {
+    let all = [SHELLS, SCRIPTS, LANGUAGES].concat();
+    let here = all.iter().filter(|kind| has(kind.1));
+    let names: BTreeSet<&str> = here.map(|kind| kind.0).collect();
+    assert!(names.len() >= 100, "{}", names.len());
 }
 
 #[test]

@@ -388,9 +388,7 @@ pub(super) fn connections(gateway: &Gateway) -> u64 {
 #[test]
 fn ten_thousand_that_say_nothing_are_in_nobodys_way() {
     const MANY: u64 = 10_000;
-    if !can_open(MANY + 2_000) {
-        return;
-    }
+    allow_open_files(MANY + 2_000);
     on_a_file(|store| {
         let gateway = Gateway::start(store);
         let begun = Instant::now();
@@ -417,29 +415,27 @@ fn ten_thousand_that_say_nothing_are_in_nobodys_way() {
     });
 }
 
-/// The test has as many open files as it needs; tells whether this machine allows that.
-fn can_open(wanted: u64) -> bool {
-    let mut files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    if files.maximum.is_some_and(|most| most < wanted) {
-        eprintln!(
-            "not shown: this machine allows {:?} open files only",
-            files.maximum
-        );
-        return false;
-    }
-    files.current = files
-        .maximum
-        .map_or(Some(wanted), |most| Some(most.min(wanted)));
-    rustix::process::setrlimit(rustix::process::Resource::Nofile, files).unwrap();
-    true
+/// The test may have as many files open as it needs. On a machine that does not allow that it fails: it would show nothing.
+#[track_caller]
+fn allow_open_files(wanted: u64) {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let at_least = |limit: Option<u64>| limit.map(|limit| limit.max(wanted));
+    let more = rustix::process::Rlimit {
+        current: at_least(files.current),
+        maximum: at_least(files.maximum),
+    };
+    let allowed = rustix::process::setrlimit(rustix::process::Resource::Nofile, more);
+    assert!(
+        allowed.is_ok(),
+        "{wanted} open files are needed, and this machine allows {:?}: raise its limit (`ulimit -Hn`)",
+        files.maximum
+    );
 }
 
 #[test]
 fn one_token_has_so_many_connections_and_another_one_its_own() {
     const MOST: usize = 1_024;
-    if !can_open(2 * MOST as u64) {
-        return;
-    }
+    allow_open_files(2 * MOST as u64);
     on_a_file(|store| {
         let gateway = Gateway::start(store);
         let (other, _) = token(store, tenant(store), None, None);
@@ -470,6 +466,48 @@ fn one_token_has_so_many_connections_and_another_one_its_own() {
         assert_eq!(refused, Some(Some("close".to_owned())), "{}", open.len());
         assert!(open.len() > MOST / 2, "{}", open.len());
         ask(&gateway, wanted(&other).as_bytes()).is(200);
+    });
+}
+
+/// A token begins more requests than it may have, and ends none of them: each waits for its body.
+#[test]
+fn one_token_has_so_many_requests_at_once_and_another_one_is_served() {
+    const MOST: usize = 256;
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let (other, _) = token(store, tenant(store), None, None);
+        let begin = head(&gateway, "content-length: 1000\r\n");
+        let open = || {
+            let mut raw = connect(&gateway);
+            assert!(raw.say(begin.as_bytes()));
+            raw
+        };
+        let mut open: Vec<Raw> = std::iter::repeat_with(open).take(MOST + 100).collect();
+        until("the token has as many as it may", || {
+            gateway.launcher().get("/v1/sessions").status == 429
+        });
+        let begun = Instant::now();
+        gateway.client(&other).create(&base("beside"));
+        gateway.client(&other).get("/v1/sessions").is(200);
+        gateway.stranger().get("/readyz").is(200);
+        assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+        assert!(gateway.memory() < MEMORY, "{} kB", gateway.memory());
+        let replies = open.iter_mut().map(|raw| raw.answer().unwrap());
+        let (waited, refused): (Vec<_>, Vec<_>) = replies.partition(|reply| reply.status == 408);
+        for reply in &refused {
+            reply.problem(429, "rate-limited");
+            assert!(reply.header("retry-after").is_some());
+        }
+        // Whoever asked whether it is full may have had the place of a few.
+        assert!(
+            (MOST - 10..=MOST).contains(&waited.len()),
+            "{} waited",
+            waited.len()
+        );
+        drop(open);
+        // What they held has come back, and nothing came of them.
+        assert_eq!(store.sql("SELECT count(*) FROM sessions"), "1");
+        serves(&gateway);
     });
 }
 

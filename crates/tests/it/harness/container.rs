@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write;
 
 use super::repo::Repo;
-use super::world::{Ran, World, kill, through_pipes, until};
+use super::world::{Ran, World, kill, left_out, through_pipes, until};
 
 /// A container. It is killed with this.
 pub(crate) struct Container<'w> {
@@ -21,7 +21,7 @@ impl<'w> Container<'w> {
     pub(crate) fn start(repo: &Repo<'w>, words: &str) -> Option<Self> {
         let allowed = repo.sh("unshare --user --map-root-user --pid --fork --mount-proc true");
         if allowed.code != Some(0) {
-            eprintln!("left out: this machine makes no pid namespaces for us");
+            left_out("this machine makes no pid namespaces for us");
             return None;
         }
         let mut child = None;

@@ -28,4 +28,4 @@ pub(crate) use repo::Repo;
 pub(crate) use talk::Talk;
 pub(crate) use tally::{Load, Tally};
 pub(crate) use terminal::Terminal;
-pub(crate) use world::{Ran, World, kill, until, until_within};
+pub(crate) use world::{Ran, World, characters, kill, left_out, until, until_within};

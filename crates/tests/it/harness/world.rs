@@ -162,6 +162,13 @@ impl World {
         lock
     }
 
+    /// Whether no worker runs.
+    pub(crate) fn worker_is_done(&self) -> bool {
+        let lock = self.siglum_home().join("worker.lock");
+        let free = format!("flock -n '{}' true", lock.display());
+        self.sh(&self.root, &free).code == Some(0)
+    }
+
     /// The ledger's own store, for what no command shows and to get in the way.
     pub(crate) fn store(&self) -> Connection {
         let db = Connection::open(self.siglum_home().join("ledger.db")).unwrap();
@@ -212,6 +219,19 @@ impl World {
         }
         found
     }
+}
+
+/// Says that this machine cannot show something. Where `SIGLUM_TEST_WHOLE` is set, that is a failure.
+#[track_caller]
+pub(crate) fn left_out(why: &str) {
+    let is_whole = std::env::var_os("SIGLUM_TEST_WHOLE").is_some();
+    assert!(!is_whole, "this cannot be shown here: {why}");
+    eprintln!("left out: {why}");
+}
+
+/// Each byte as a character, so that none is lost and a difference can be read.
+pub(crate) fn characters(bytes: &[u8]) -> String {
+    bytes.iter().copied().map(char::from).collect()
 }
 
 /// The deliveries in a spool.

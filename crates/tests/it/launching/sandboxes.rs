@@ -1,11 +1,20 @@
 //! A launched agent in a sandbox that hides Siglum's home: what its hooks see comes through the repository's spool.
 
 use super::{COMMIT, Launch, launched, links, sessions};
-use crate::harness::{Agent, Repo, World};
+use crate::harness::{Agent, Repo, World, left_out};
 
 const SAME_PROCESSES: &str = "unshare --user --map-root-user --mount";
 const OWN_PROCESSES: &str =
     "unshare --user --map-root-user --mount --pid --fork --kill-child --mount-proc";
+
+/// Whether this machine makes such sandboxes for us.
+fn has_sandboxes(repo: &Repo<'_>, sandbox: &str) -> bool {
+    let has_them = repo.sh(&format!("{sandbox} true")).code == Some(0);
+    if !has_them {
+        left_out("this machine makes no sandboxes for us");
+    }
+    has_them
+}
 
 /// A launch whose agent runs in a sandbox that has nothing of Siglum's home but its programs, and cannot write there.
 /// Nothing where this machine makes none for us.
@@ -15,8 +24,7 @@ fn agent(
     variables: &[(&str, &str)],
     hidden: &str,
 ) -> Option<(Agent, Launch)> {
-    if repo.sh(&format!("{sandbox} true")).code != Some(0) {
-        eprintln!("left out: this machine makes no sandboxes for us");
+    if !has_sandboxes(repo, sandbox) {
         return None;
     }
     let (root, home) = (repo.world.root.display(), repo.world.siglum_home());
@@ -127,7 +135,7 @@ fn in_a_sandbox_that_shows_neither_launcher_nor_token_doctor_says_so() {
 fn a_script_in_a_sandbox_commits_for_the_launcher_above() {
     let world = World::new();
     let repo = world.repo();
-    if repo.sh(&format!("{SAME_PROCESSES} true")).code != Some(0) {
+    if !has_sandboxes(&repo, SAME_PROCESSES) {
         return;
     }
     let (root, home) = (world.root.display(), world.siglum_home());
@@ -151,7 +159,7 @@ fn a_script_in_a_sandbox_commits_for_the_launcher_above() {
 fn variables_of_links_come_through_the_spool_of_a_sandbox() {
     let world = World::new();
     let repo = world.repo();
-    if repo.sh(&format!("{OWN_PROCESSES} true")).code != Some(0) {
+    if !has_sandboxes(&repo, OWN_PROCESSES) {
         return;
     }
     let (root, home) = (world.root.display(), world.siglum_home());

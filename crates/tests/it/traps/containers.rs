@@ -2,7 +2,7 @@
 //! reach.
 
 use super::{BARE, COMMIT, bystander, runs_beside};
-use crate::harness::{Agent, Container, World};
+use crate::harness::{Agent, Container, World, left_out};
 
 #[test]
 fn what_a_container_commits_waits_in_the_repository_and_names_no_pid_of_the_host() {
@@ -53,7 +53,7 @@ fn orphans_of_a_container_fall_to_the_agent_that_is_its_first_process() {
     let repo = world.repo();
     let allowed = repo.sh("unshare --user --map-root-user --pid --fork --mount-proc true");
     if allowed.code != Some(0) {
-        eprintln!("left out: this machine makes no pid namespaces for us");
+        left_out("this machine makes no pid namespaces for us");
         return;
     }
     let mut child = None;

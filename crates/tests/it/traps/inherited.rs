@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{COMMIT, bystander};
-use crate::harness::{Agent, Terminal, World, until};
+use crate::harness::{Agent, Terminal, World, left_out, until};
 
 #[test]
 fn a_person_in_a_multiplexer_that_an_agent_started() {
@@ -49,7 +49,7 @@ fn a_person_in_tmux_that_an_agent_started() {
     let world = World::new();
     let repo = world.repo();
     if repo.sh("tmux -V").code != Some(0) {
-        eprintln!("left out: no tmux here");
+        left_out("no tmux here");
         return;
     }
     let mut agent = Agent::start(&repo, "starter");

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use super::COMMIT;
-use crate::harness::{Agent, Ran, Repo, World};
+use crate::harness::{Agent, Ran, Repo, World, left_out};
 
 /// A user id that nobody has.
 const OTHER: u32 = 54_321;
@@ -20,7 +20,7 @@ impl<'w> Neighbour<'w> {
     fn new(repo: &Repo<'w>) -> Option<Self> {
         let allowed = repo.sh(&format!("setpriv --reuid {OTHER} --clear-groups true"));
         if allowed.code != Some(0) {
-            eprintln!("left out: only root can be two users");
+            left_out("only root can be two users");
             return None;
         }
         let home = repo.world.root.join("neighbour");
