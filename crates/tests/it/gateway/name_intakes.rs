@@ -15,6 +15,9 @@ use crate::heartbeats::played::{put, ran};
 use crate::messages::played::{lines, serve, to};
 use crate::planted::Planted;
 
+/// The lines that make a played agent say a text, by its number.
+type Script = fn(usize, &str) -> String;
+
 /// Runs of a played agent, which does what the lines of its prompt say.
 fn by_runs(client: &Client, planted: &mut Planted) {
     let run = |planted: &mut Planted, script: &[String]| {
@@ -24,7 +27,7 @@ fn by_runs(client: &Client, planted: &mut Planted) {
         planted.hear_text(&reply.text);
     };
     let read = |id: &str, name: &str| format!("!tool {id} {name} read {{}}\n!done {id} so");
-    let texts: [(&str, fn(usize, &str) -> String); 7] = [
+    let texts: [(&str, Script); 7] = [
         ("prompt and standard error", |_, line| {
             format!("!stderr {line}")
         }),

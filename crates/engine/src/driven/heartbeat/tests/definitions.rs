@@ -74,28 +74,6 @@ fn each_field_is_refused_by_its_name() {
         };
         assert_eq!(defined(form).is_ok(), good, "{every}");
     }
-    let secret = Form {
-        prompt: Some(format!(
-            "use ghp_{}",
-            "a1B2c3D4e5F6g7H8i9J0".repeat(2).get(..36).unwrap()
-        )),
-        ..form("")
-    };
-    assert_eq!(defined(secret).err().as_deref(), Some("prompt"));
-    let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
-    for field in [
-        "acknowledge",
-        "cwd",
-        "model",
-        "prompt_file",
-        "route_key",
-        "target_route_key",
-        "webhook",
-        "zone",
-    ] {
-        let form = form(&format!(r#","{field}":"{secret}""#));
-        assert_eq!(defined(form).err().as_deref(), Some(field));
-    }
     let never = Form {
         every: None,
         cron: Some("0 3 * * *".to_owned()),
@@ -116,6 +94,29 @@ fn each_field_is_refused_by_its_name() {
             Some("prompt_file"),
             "{bad}"
         );
+    }
+}
+
+#[test]
+fn no_field_takes_a_secret() {
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let prompt = Form {
+        prompt: Some(format!("use {secret}")),
+        ..form("")
+    };
+    assert_eq!(defined(prompt).err().as_deref(), Some("prompt"));
+    for field in [
+        "acknowledge",
+        "cwd",
+        "model",
+        "prompt_file",
+        "route_key",
+        "target_route_key",
+        "webhook",
+        "zone",
+    ] {
+        let form = form(&format!(r#","{field}":"{secret}""#));
+        assert_eq!(defined(form).err().as_deref(), Some(field));
     }
 }
 
