@@ -5,6 +5,7 @@ mod retention;
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Duration;
 
 use siglum_engine::worker::{self, Run, Slice};
@@ -19,6 +20,9 @@ use crate::text_files::take_up_notes;
 /// How long the worker waits for more, in slices of this many milliseconds.
 const IDLE_MS: u64 = 200;
 const IDLE_SLICES: u32 = 10;
+
+/// Nobody asks for longer whether the lock is free, in milliseconds.
+const ASKED_MS: u64 = 20;
 
 /// How often a worker goes on because something is due at a projection. What it cannot hand over must not keep it for
 /// long; and a worker lives through many changes of projections, none of which starts another one.
@@ -47,7 +51,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut feeders = Feeders::from_own_ledger(cx, args.once);
     let mut again = 0;
     loop {
-        let Some(lock) = Lock::try_take(&cx.home.worker_lock()) else {
+        let Some(lock) = take_lock(&cx.home.worker_lock()) else {
             return Ok(());
         };
         let (ledger, version) = work(args, cx, &mut feeders)?;
@@ -61,6 +65,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         }
         again += 1;
     }
+}
+
+/// Takes the lock of the worker, unless another worker has it: who only asks whether it is free has it for a moment.
+fn take_lock(path: &Path) -> Option<Lock> {
+    Lock::try_take(path).or_else(|| {
+        std::thread::sleep(Duration::from_millis(ASKED_MS));
+        Lock::try_take(path)
+    })
 }
 
 /// Works until nothing is left. Gives the ledger, and its version before the last look.
