@@ -4,19 +4,27 @@
 //! alone. What cannot be answered is the result of a tool, marked as an error, with a text that the agent can act on;
 //! errors of the protocol are left to those who speak it wrongly.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-    ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientNotification, ContentBlock,
+    Implementation, JsonObject, JsonRpcMessage, ListToolsResult, PaginatedRequestParams, RequestId,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
-use rmcp::service::RequestContext;
-use rmcp::transport::stdio;
+use rmcp::service::{RequestContext, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::{Transport, stdio};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::{Value, json};
 use siglum_domain::legible;
 use siglum_domain::redact::Redactor;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::time::{Instant, sleep_until};
+
+/// How long the answers to what was read are waited for when nothing more comes.
+const LAST_ANSWERS: Duration = Duration::from_mins(1);
 
 /// Whether a tool changes anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +71,7 @@ pub enum McpError {
     Protocol(String),
 }
 
-/// Serves a desk on standard input and output until whoever started it closes them.
+/// Serves a desk on standard input and output until whoever started it closes them; what was read is answered before.
 ///
 /// # Errors
 /// The runtime does not start, or what comes is not the protocol.
@@ -73,7 +81,8 @@ pub fn serve_mcp(desk: Arc<dyn Desk>) -> Result<(), McpError> {
         .build()
         .map_err(McpError::Start)?;
     let served = runtime.block_on(async {
-        let server = match Server(desk).serve(stdio()).await {
+        let (input, output) = stdio();
+        let server = match Server(desk).serve(client(input, output)).await {
             Ok(server) => server,
             // It was started, and nobody said a word.
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -114,6 +123,102 @@ fn answered(answer: Value) -> CallToolResult {
     let mut result = CallToolResult::structured(answer);
     result.content = vec![ContentBlock::text(text)];
     result
+}
+
+/// The client at the other end of two streams. Its last line need not end.
+fn client<R, W>(input: R, output: W) -> Client<impl Transport<RoleServer>>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    Client {
+        lines: AsyncRwTransport::new_server(input.chain(&b"\n"[..]), output),
+        unanswered: Arc::default(),
+        until: None,
+    }
+}
+
+/// A client whose end is told only when all that it asked is answered: a service that knows of the end drops each answer
+/// that takes longer than a few seconds.
+struct Client<T> {
+    lines: T,
+    /// The requests whose answers are not written yet.
+    unanswered: Arc<Mutex<HashSet<RequestId>>>,
+    /// Until when their answers are waited for, once nothing more comes.
+    until: Option<Instant>,
+}
+
+impl<T> Client<T> {
+    fn note(&self, message: &RxJsonRpcMessage<RoleServer>) {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                lock(&self.unanswered).insert(request.id.clone());
+            }
+            // What is cancelled gets no answer.
+            JsonRpcMessage::Notification(sent) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &sent.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    lock(&self.unanswered).remove(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+    }
+
+    fn is_answered(&self) -> bool {
+        lock(&self.unanswered).is_empty()
+    }
+}
+
+impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Client<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answers = match &message {
+            JsonRpcMessage::Response(answer) => Some(answer.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        let unanswered = Arc::clone(&self.unanswered);
+        let sending = self.lines.send(message);
+        async move {
+            let sent = sending.await;
+            if let Some(id) = answers {
+                lock(&unanswered).remove(&id);
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let until = match self.until {
+            Some(until) => until,
+            None => match self.lines.receive().await {
+                Some(message) => {
+                    self.note(&message);
+                    return Some(message);
+                }
+                None => *self.until.insert(Instant::now() + LAST_ANSWERS),
+            },
+        };
+        // After each answer that is written, the service asks anew.
+        if !self.is_answered() {
+            sleep_until(until).await;
+        }
+        None
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.lines.close().await
+    }
+}
+
+fn lock(unanswered: &Mutex<HashSet<RequestId>>) -> MutexGuard<'_, HashSet<RequestId>> {
+    unanswered.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Server(Arc<dyn Desk>);
@@ -185,4 +290,64 @@ fn shown(tool: McpTool) -> Tool {
     Tool::new(tool.name, tool.description, Arc::new(schema))
         .with_title(tool.title)
         .with_annotations(hints)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use rmcp::model::{EmptyResult, ServerResult};
+
+    use super::*;
+
+    /// What a client says next, where it is known at once.
+    fn received(
+        client: &mut impl Transport<RoleServer>,
+    ) -> Poll<Option<RxJsonRpcMessage<RoleServer>>> {
+        pin!(client.receive()).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    fn asks(client: &mut impl Transport<RoleServer>) -> bool {
+        let message = received(client);
+        matches!(message, Poll::Ready(Some(JsonRpcMessage::Request(_))))
+    }
+
+    fn is_over(client: &mut impl Transport<RoleServer>) -> bool {
+        matches!(received(client), Poll::Ready(None))
+    }
+
+    async fn answer(client: &mut impl Transport<RoleServer>, id: i64) {
+        let result = ServerResult::EmptyResult(EmptyResult {});
+        let answer = TxJsonRpcMessage::<RoleServer>::response(result, RequestId::Number(id));
+        client.send(answer).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_end_waits_until_each_request_is_answered_or_cancelled() {
+        let lines: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}
+{"jsonrpc":"2.0","id":2,"method":"ping"}
+{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}
+{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
+        let mut client = client(lines, tokio::io::sink());
+        assert!(asks(&mut client));
+        assert!(asks(&mut client));
+        assert!(!asks(&mut client), "it cancels");
+        assert!(asks(&mut client), "the last line does not end");
+        for id in [1, 3] {
+            assert!(!is_over(&mut client), "{id} waits");
+            answer(&mut client, id).await;
+        }
+        assert!(is_over(&mut client));
+    }
+
+    #[tokio::test]
+    async fn the_end_waits_no_longer_than_for_the_last_answers() {
+        let line: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let mut client = client(line, tokio::io::sink());
+        assert!(asks(&mut client));
+        assert!(!is_over(&mut client));
+        client.until = Some(Instant::now());
+        assert!(client.receive().await.is_none());
+    }
 }

@@ -1,6 +1,8 @@
 //! `siglum mcp`: what agents ask, and `siglum search`, which they ask through it.
 
 use std::fs;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -36,7 +38,8 @@ fn greet_and_ask(
     }
     let file = repo.world.root.join("requests");
     let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    fs::write(&file, text.join("\n") + "\n").expect("a file");
+    // Who pipes requests in need not end the last line.
+    fs::write(&file, text.join("\n")).expect("a file");
     let program = World::program();
     let output = run(&format!(
         "'{}' mcp < '{}'",
@@ -111,6 +114,27 @@ fn tools_answer_as_the_commands_do() {
     assert_eq!(found.as_array().map(Vec::len), Some(1));
     let hits = found[0]["hits"].as_array().expect("a list");
     assert!(hits.iter().any(|hit| hit["place"] == "prompt"), "{hits:?}");
+}
+
+/// The library of the protocol waits for answers for five seconds when its input is over.
+#[test]
+fn what_was_piped_in_is_answered_however_long_it_takes() {
+    let world = World::new();
+    let repo = world.repo();
+    let _agent = Agent::start(&repo, "one");
+    let links = ["issue=42", "pr=7", "role=coder"];
+    let calls = links.map(|link| ("link", json!({"links": [link], "session": "one"})));
+    let store = world.store();
+    store.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let answers = thread::scope(|scope| {
+        let asking = scope.spawn(|| ask(&repo, &calls, |command| repo.sh(command).ok()));
+        thread::sleep(Duration::from_secs(7));
+        store.execute_batch("ROLLBACK").expect("an open lock");
+        asking.join().expect("an answer to each")
+    });
+    for answer in answers {
+        assert_eq!(data(&answer)["changed"], 1);
+    }
 }
 
 #[test]

@@ -90,10 +90,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
 
 fn read_status(cx: &Cx) -> Result<Status, CommandError> {
     let installed = installed::installed(cx)?;
-    // The lock is looked at before what waits: a worker that was kept from starting by this look
-    // left work behind that is seen below.
+    // The lock is looked at before what waits: what a worker left behind that exits meanwhile is seen below.
     let lock = cx.home.worker_lock();
-    let at_work = lock.exists() && Lock::try_take(&lock).is_none();
+    let at_work = lock.exists() && !Lock::is_free(&lock);
     if !cx.has_ledger() {
         return Ok(Status {
             installed,

@@ -5,10 +5,11 @@ mod retention;
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Duration;
 
 use siglum_engine::worker::{self, Run, Slice};
-use siglum_ledger::{Aside, read};
+use siglum_ledger::{Aside, SqliteLedger, read};
 
 use self::feeders::Feeders;
 use crate::cx::Cx;
@@ -19,6 +20,9 @@ use crate::text_files::take_up_notes;
 /// How long the worker waits for more, in slices of this many milliseconds.
 const IDLE_MS: u64 = 200;
 const IDLE_SLICES: u32 = 10;
+
+/// Nobody asks for longer whether the lock is free, in milliseconds.
+const ASKED_MS: u64 = 20;
 
 /// How often a worker goes on because something is due at a projection. What it cannot hand over must not keep it for
 /// long; and a worker lives through many changes of projections, none of which starts another one.
@@ -47,21 +51,32 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut feeders = Feeders::from_own_ledger(cx, args.once);
     let mut again = 0;
     loop {
-        let Some(lock) = Lock::try_take(&cx.home.worker_lock()) else {
+        let Some(lock) = take_lock(&cx.home.worker_lock()) else {
             return Ok(());
         };
-        work(args, cx, &mut feeders)?;
+        let (ledger, version) = work(args, cx, &mut feeders)?;
         drop(lock);
         // Whoever came after the last look and before the lock was free started no worker.
-        let is_due = again < AGAIN_MOST && feeders::is_due(cx)?;
-        if cx.home.spool().is_empty() && !is_due {
+        if ledger.version()? != version || !cx.home.spool().is_empty() {
+            continue;
+        }
+        if again == AGAIN_MOST || !feeders::is_due(cx)? {
             return Ok(());
         }
-        again += u32::from(is_due);
+        again += 1;
     }
 }
 
-fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError> {
+/// Takes the lock of the worker, unless another worker has it: who only asks whether it is free has it for a moment.
+fn take_lock(path: &Path) -> Option<Lock> {
+    Lock::try_take(path).or_else(|| {
+        std::thread::sleep(Duration::from_millis(ASKED_MS));
+        Lock::try_take(path)
+    })
+}
+
+/// Works until nothing is left. Gives the ledger, and its version before the last look.
+fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(SqliteLedger, i64), CommandError> {
     let program = program();
     let world = cx.world_in_home()?;
     let mut ledger = cx.open_ledger_in_home()?;
@@ -72,6 +87,7 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
     let mut run = Run::default();
     let mut idle = 0;
     loop {
+        let version = ledger.version()?;
         let repositories = read(&mut ledger, |tx| tx.repositories())?;
         take_up_notes(&cx.home, &repositories, &mut ledger);
         let mut spools = cx.all_spools(&mut ledger)?;
@@ -94,7 +110,7 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(), CommandError>
             false => idle > IDLE_SLICES || changed(program.as_ref()),
         };
         if is_over && feeders.pause() {
-            return Ok(());
+            return Ok((ledger, version));
         }
         std::thread::sleep(Duration::from_millis(IDLE_MS));
     }
@@ -111,5 +127,33 @@ fn changed(before: Option<&Metadata>) -> bool {
     match (before, program()) {
         (Some(before), Some(now)) => !same(before, &now),
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use siglum_ledger::{Durability, write};
+
+    use super::*;
+    use crate::config::Config;
+    use crate::home::Home;
+    use crate::ui::{Color, Ui};
+
+    /// A hook does so that finds the lock held: it starts no worker, and this one must look again.
+    #[test]
+    fn a_write_after_the_last_look_changes_the_version() {
+        let dir = tempfile::tempdir().unwrap();
+        let cx = Cx {
+            ui: Ui::new(Color::Never, true, true),
+            home: Home::at(dir.path().to_owned()),
+            config: Config::load(None),
+            dir: dir.path().to_owned(),
+        };
+        let mut feeders = Feeders::from_own_ledger(&cx, true);
+        let (ledger, version) = work(&Args { once: true }, &cx, &mut feeders).unwrap();
+        assert_eq!(ledger.version().unwrap(), version);
+        let mut hook = cx.open_ledger_in_home().unwrap();
+        write(&mut hook, Durability::Process, |tx| tx.add_count("a", 1)).unwrap();
+        assert_ne!(ledger.version().unwrap(), version);
     }
 }

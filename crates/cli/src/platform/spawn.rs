@@ -34,7 +34,7 @@ pub fn start_worker_of_gateway(home: &Path, lock: &Path) {
 }
 
 fn start(home: &Path, lock: &Path, left_out: &[&str]) {
-    if Lock::try_take(lock).is_none() {
+    if !Lock::is_free(lock) {
         return;
     }
     let Ok(program) = std::env::current_exe() else {

@@ -1,15 +1,18 @@
 //! What the worker seals, folds and sets aside.
 
+use std::io::Write as _;
+
 use siglum_domain::fold;
 use siglum_domain::observation::{Side, Source, StartKind, ToolClass};
 use siglum_domain::receipt::{GENESIS, verifies};
-use siglum_domain::{ConversationId, SessionId};
+use siglum_domain::{ConversationId, LedgerId, SessionId};
 use siglum_ledger::{
-    CheckpointFilter, Durability, Ledger, Mode, SessionFilter, SessionOrigin, SessionRecord,
-    TranscriptRecord, write,
+    CheckpointFilter, Durability, Ledger, LedgerError, Mode, SessionFilter, SessionOrigin,
+    SessionRecord, SqliteLedger, Transaction, TranscriptRecord, write,
 };
 
 use super::stage::*;
+use crate::record::transcript;
 use crate::worker;
 
 /// Checks the chain of a session and tells up to where it is sealed.
@@ -211,26 +214,9 @@ fn a_long_log_that_grows_is_folded_when_it_is_silent() {
 #[test]
 fn a_transcript_that_cannot_be_read_is_set_aside_after_three_times() {
     let mut stage = Stage::new();
-    let one = stage.hear(says("one", vec![started(1, StartKind::Startup)]));
-    let link = stage.dir.path().join("one.jsonl");
-    std::os::unix::fs::symlink("/etc/hostname", &link).unwrap();
-    let record = TranscriptRecord {
-        stream: "one".to_owned(),
-        agent: agent(),
-        session: one,
-        native: native("one"),
-        path: link.to_string_lossy().into_owned(),
-        subagent: None,
-        file: String::new(),
-        read_to: 0,
-        tail: String::new(),
-        turn: None,
-        own: false,
-    };
-    write(&mut stage.ledger, Durability::Process, |tx| {
-        tx.want_transcript(&record)
-    })
-    .unwrap();
+    let record = transcript_of_one(&mut stage);
+    std::os::unix::fs::symlink("/etc/hostname", &record.path).unwrap();
+    want(&mut stage.ledger, &record);
     let mut run = worker::Run::default();
     for parked in [0, 0, 1, 1] {
         stage.play(|world, ledger| worker::slice(world, ledger, &[], &mut run).unwrap());
@@ -239,6 +225,105 @@ fn a_transcript_that_cannot_be_read_is_set_aside_after_three_times() {
     assert_eq!(stage.read(|tx| tx.wanted_transcripts(9)), []);
     let (queue, item, ..) = stage.read(|tx| tx.parked()).remove(0);
     assert_eq!((queue.as_str(), item.as_str()), ("transcripts", "one"));
+}
+
+/// The transcript of a session that there is, not wanted yet.
+fn transcript_of_one(stage: &mut Stage) -> TranscriptRecord {
+    let session = stage.hear(says("one", vec![started(1, StartKind::Startup)]));
+    let path = stage.dir.path().join("one.jsonl");
+    TranscriptRecord {
+        stream: "one".to_owned(),
+        agent: agent(),
+        session,
+        native: native("one"),
+        path: path.to_string_lossy().into_owned(),
+        subagent: None,
+        file: String::new(),
+        read_to: 0,
+        tail: String::new(),
+        turn: None,
+        own: false,
+    }
+}
+
+fn want(ledger: &mut SqliteLedger, record: &TranscriptRecord) {
+    let done = write(ledger, Durability::Process, |tx| tx.want_transcript(record));
+    done.unwrap();
+}
+
+type Work<'a> = &'a mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>;
+
+/// A ledger whose transactions that write wait for somebody else's.
+struct Waiting<'a> {
+    inner: &'a mut SqliteLedger,
+    meanwhile: &'a dyn Fn(&mut SqliteLedger),
+}
+
+impl Ledger for Waiting<'_> {
+    fn id(&self) -> LedgerId {
+        self.inner.id()
+    }
+
+    fn key(&self) -> [u8; 32] {
+        self.inner.key()
+    }
+
+    fn read(&mut self, work: Work<'_>) -> Result<(), LedgerError> {
+        self.inner.read(work)
+    }
+
+    fn write(&mut self, durability: Durability, work: Work<'_>) -> Result<(), LedgerError> {
+        (self.meanwhile)(self.inner);
+        self.inner.write(durability, work)
+    }
+
+    fn maintain(&mut self) -> Result<(), LedgerError> {
+        self.inner.maintain()
+    }
+
+    fn scrub(&mut self) -> Result<(), LedgerError> {
+        self.inner.scrub()
+    }
+
+    fn check(&mut self) -> Result<Vec<String>, LedgerError> {
+        self.inner.check()
+    }
+}
+
+/// How many transcripts are wanted after a look at the one that is, while which something happens.
+fn wanted_after(stage: &mut Stage, meanwhile: &dyn Fn(&mut SqliteLedger)) -> usize {
+    let record = stage.read(|tx| tx.wanted_transcripts(9)).remove(0);
+    let spec = siglum_agents::find("claude-code").unwrap();
+    stage.play(|world, inner| {
+        let mut waiting = Waiting { inner, meanwhile };
+        transcript::read_on(world, &mut waiting, spec, &record, None).unwrap();
+    });
+    stage.read(|tx| tx.wanted_transcripts(9)).len()
+}
+
+/// The hook finds it wanted, and starts no worker: nobody else would read what it is about.
+#[test]
+fn a_transcript_stays_wanted_that_a_hook_wants_while_it_is_looked_at() {
+    let mut stage = Stage::new();
+    let record = transcript_of_one(&mut stage);
+    let moved = TranscriptRecord {
+        path: format!("{}.moved", record.path),
+        ..record.clone()
+    };
+    let goes_on = |record: &TranscriptRecord, ledger: &mut SqliteLedger| {
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.create(true).append(true).open(&record.path);
+        file.unwrap().write_all(b"{\"type\":\"user\"}\n").unwrap();
+        want(ledger, record);
+    };
+    want(&mut stage.ledger, &record);
+    let begins = wanted_after(&mut stage, &|ledger| goes_on(&record, ledger));
+    assert_eq!(begins, 1, "there was none");
+    let grows = wanted_after(&mut stage, &|ledger| goes_on(&record, ledger));
+    assert_eq!(grows, 1, "there was less");
+    let moves = wanted_after(&mut stage, &|ledger| goes_on(&moved, ledger));
+    assert_eq!(moves, 1, "it was elsewhere");
+    assert_eq!(wanted_after(&mut stage, &|_| {}), 0, "all of it is read");
 }
 
 #[test]

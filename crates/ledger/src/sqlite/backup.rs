@@ -13,7 +13,7 @@ use std::time::Duration;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use super::open::integrity_check;
+use super::open::{integrity_check, version};
 use super::{SqliteLedger, bound, migrate};
 use crate::LedgerError;
 
@@ -126,11 +126,6 @@ impl SqliteLedger {
             }
         }
     }
-}
-
-/// Changes with each write of another connection.
-fn version(db: &Connection) -> Result<i64, LedgerError> {
-    Ok(db.pragma_query_value(None, "data_version", |row| row.get(0))?)
 }
 
 fn copy(from: &Connection, to: &Path) -> Result<(), LedgerError> {

@@ -142,6 +142,14 @@ impl SqliteLedger {
         std::fs::metadata(log).map_or(0, |m| m.len())
     }
 
+    /// A number that is another one after each write of another connection, also of this process.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn version(&self) -> Result<i64, LedgerError> {
+        version(&self.db)
+    }
+
     /// The connection, for what is not a transaction.
     pub(super) const fn connection(&self) -> &Connection {
         &self.db
@@ -218,6 +226,11 @@ impl SqliteLedger {
         tx.commit()?;
         Ok(bound)
     }
+}
+
+/// Changes with each write of another connection.
+pub(super) fn version(db: &Connection) -> Result<i64, LedgerError> {
+    Ok(db.pragma_query_value(None, "data_version", |row| row.get(0))?)
 }
 
 fn three_numbers(row: &Row<'_>) -> rusqlite::Result<(i64, i64, i64)> {

@@ -202,11 +202,8 @@ fn by_mcp(repo: &Repo<'_>, planted: &mut Planted) {
         let links: Vec<String> = links.collect();
         calls.push(("link", json!({ "session": "one", "links": links })));
     }
-    // A client that closes its end after one waits for no other answer.
-    for call in calls {
-        for answer in crate::mcp::ask(repo, &[call], |command| repo.sh(command).stdout) {
-            planted.hear_text(&answer.to_string());
-        }
+    for answer in crate::mcp::ask(repo, &calls, |command| repo.sh(command).stdout) {
+        planted.hear_text(&answer.to_string());
     }
 }
 

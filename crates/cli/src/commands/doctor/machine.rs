@@ -295,7 +295,7 @@ pub(super) fn spool(area: &'static str, place: &str, spool: &Spool) -> Check {
 
 fn worker(cx: &Cx) -> Check {
     let lock = cx.home.worker_lock();
-    if lock.exists() && Lock::try_take(&lock).is_none() {
+    if lock.exists() && !Lock::is_free(&lock) {
         Check::ok("worker", "it is running")
     } else {
         Check::ok("worker", "it is idle")

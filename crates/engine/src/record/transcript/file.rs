@@ -9,7 +9,7 @@ use std::sync::Arc;
 use siglum_agents::{AgentSpec, CommitMention, TranscriptReader, open_regular};
 use siglum_domain::intake::{AgentMatter, Place};
 use siglum_ledger::{
-    Durability, Ledger, LedgerError, SessionOrigin, TranscriptRecord, read, write,
+    Durability, Ledger, LedgerError, SessionOrigin, Transaction, TranscriptRecord, read, write,
 };
 
 use super::committed::InGit;
@@ -58,7 +58,8 @@ pub fn read_on(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             write(ledger, Durability::Process, |tx| {
                 tx.unpark(QUEUE, &record.stream)?;
-                tx.transcript_read(record, false)
+                let wanted = has_changed(tx, record, None)?;
+                tx.transcript_read(record, wanted)
             })?;
             return Ok(Progress::default());
         }
@@ -105,7 +106,8 @@ pub fn read_on(
         read.tail = tail(&mut file, read.read_to).map_err(|e| LedgerError::Storage(Box::new(e)))?;
         stored = Some(store.end());
         tx.unpark(QUEUE, &record.stream)?;
-        tx.transcript_read(&read, more)
+        let wanted = more || has_changed(tx, record, Some(&meta))?;
+        tx.transcript_read(&read, wanted)
     })?;
     // The log grows faster than what is read: each slice touches pages all over the indexes.
     ledger.maintain_at_work()?;
@@ -116,6 +118,21 @@ pub fn read_on(
         mentions,
         reader: Some(reader),
     })
+}
+
+/// Whether a transcript has another file by now, or its file another size, than when it was looked at. A hook that wanted
+/// it read meanwhile found that it was wanted already. This is asked in the transaction that says how far it was read:
+/// hooks that come after it want it anew.
+fn has_changed(
+    tx: &mut dyn Transaction,
+    record: &TranscriptRecord,
+    before: Option<&Metadata>,
+) -> Result<bool, LedgerError> {
+    let stored = tx.transcript(&record.stream)?;
+    let path = stored.map_or_else(|| record.path.clone(), |stored| stored.path);
+    let now = std::fs::symlink_metadata(path).ok();
+    let state = |meta: &Metadata| (identity(meta), meta.len());
+    Ok(now.as_ref().map(state) != before.map(state))
 }
 
 /// The record of a file that another one replaced, or that was rewritten.
