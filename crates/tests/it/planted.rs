@@ -129,6 +129,17 @@ impl Planted {
             .collect()
     }
 
+    /// The same of the kinds that are known by their form alone, wherever they stand.
+    pub(crate) fn plain_words(&mut self, way: &str) -> Vec<String> {
+        let intake = self.intake(way);
+        let own: Vec<usize> = (0..self.kinds.len())
+            .filter(|kind| self.kinds[*kind].is_own)
+            .collect();
+        own.into_iter()
+            .map(|kind| self.word(intake, kind))
+            .collect()
+    }
+
     /// A line with a new secret of each kind.
     fn lines(&mut self, way: &str) -> Vec<String> {
         let intake = self.intake(way);

@@ -194,15 +194,19 @@ fn is_strong_password(value: &str) -> bool {
         && !bytes.contains(&b'(')
 }
 
+/// Digits behind a word of [`VOCABULARY`], as in `password123456789`; what has more is a number that was drawn.
+const NUMBER_MOST: usize = 9;
+
 /// Tells whether every word of a value speaks about secrets or placeholders instead of being one.
 pub(super) fn is_vocabulary(value: &str) -> bool {
     value.len() <= LONGEST_WORDS
         && words(value).all(|word| {
-            let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
-            word.is_empty()
-                || VOCABULARY
-                    .iter()
-                    .any(|known| known.eq_ignore_ascii_case(word))
+            let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+            letters.is_empty()
+                || word.len() - letters.len() <= NUMBER_MOST
+                    && VOCABULARY
+                        .iter()
+                        .any(|known| known.eq_ignore_ascii_case(letters))
         })
         && value.bytes().any(|b| b.is_ascii_alphabetic())
 }

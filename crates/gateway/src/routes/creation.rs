@@ -305,6 +305,7 @@ fn key(
         let rule = "1 to 200 printable ASCII characters without blanks";
         return Err(Problem::invalid(KEY, rule));
     }
+    without_secret(KEY, &key)?;
     Ok(Some((
         format!("session:{key}"),
         content(links, repositories, new),

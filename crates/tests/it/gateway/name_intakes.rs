@@ -33,7 +33,7 @@ fn by_runs(client: &Client, planted: &mut Planted) {
         }),
         ("message", |_, line| format!("!next\n!say {line}")),
         ("message in chunks", |_, line| {
-            format!("!next\n!say {}", line.replace('_', "_|"))
+            format!("!next\n!parts {line}")
         }),
         ("thought", |_, line| format!("!think {line}")),
         ("input of a call", |n, line| {

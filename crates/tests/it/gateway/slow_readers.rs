@@ -22,8 +22,9 @@ const TURN: usize = 3_000_000;
 
 /// Kilobytes that the gateway may have in use. A token may leave 64 MiB unread, and one answer beyond that; in a
 /// connection are 400 KB at most, of 256 requests at once; two answers are read at a time, each as rows and as JSON. With
-/// what it has when nobody asks this is well below; without bounds it would be 300 answers, 2.7 GB.
-const MEMORY: u64 = 300 * 1024;
+/// what it has when nobody asks this is well below, also where rows come from a server, whose client keeps them once more;
+/// without bounds it would be 300 answers, 2.7 GB.
+const MEMORY: u64 = 400 * 1024;
 
 /// How long an answer to somebody else may take, on a busy machine, too.
 const SOON: Duration = Duration::from_secs(10);

@@ -4,6 +4,7 @@
 What it does is told by the last message of a prompt, line by line. Lines without `!` are said as they are.
 
   !say TEXT                 a message chunk (a `|` in TEXT splits it into several chunks)
+  !parts TEXT               the same text in chunks that end behind each `_`
   !think TEXT               a thought chunk
   !next [ID]                the chunks behind this are another message
   !tool ID NAME KIND INPUT  a tool call that runs (INPUT: JSON)
@@ -35,6 +36,7 @@ which `{"ask": TITLE}` asks for permission and `{"flood": COUNT}` says so many c
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -153,6 +155,9 @@ class Play:
             self.say(line)
         elif word == "!say":
             for chunk in rest.split("|"):
+                self.say(chunk)
+        elif word == "!parts":
+            for chunk in re.split("(?<=_)", rest):
                 self.say(chunk)
         elif word == "!think":
             self.say(rest, "agent_thought_chunk")
