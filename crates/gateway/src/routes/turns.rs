@@ -23,7 +23,7 @@ use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::wire::{
     AcquireLease, CommittedTurn, HeldLease, Lease, OpenedTurn, Receipt, RenewLease, TurnEvents,
-    observed, turn_key,
+    observed, turn_key, without_secret,
 };
 
 const TERM_RULE: &str = "1000 to 3600000 milliseconds";
@@ -38,13 +38,14 @@ fn term(milliseconds: u64) -> Result<Duration, Problem> {
 fn text(field: &str, text: &str) -> Result<String, Problem> {
     let length = text.chars().count();
     let fits = (1..=200).contains(&length) && !text.chars().any(char::is_control);
-    match fits {
-        true => Ok(text.to_owned()),
-        false => Err(Problem::invalid(
+    if !fits {
+        return Err(Problem::invalid(
             field,
             "1 to 200 characters, no control characters",
-        )),
+        ));
     }
+    without_secret(field, text)?;
+    Ok(text.to_owned())
 }
 
 /// The session of a path, if the caller may act for it.
