@@ -152,8 +152,8 @@ pub fn variables() -> Vec<AgentVariable> {
             .find(|variable| env::text(variable).is_some())
             .and_then(|variable| Some((variable, NativeId::new(env::text(variable)?).ok()?)));
         if let Some((variable, native)) = named {
-            let redacted = Redactor::shared().redact_cow(native.as_str());
-            let is_clean = matches!(redacted, Cow::Borrowed(_));
+            let redactor = Redactor::shared();
+            let is_clean = matches!(redactor.redact_cow(native.as_str()), Cow::Borrowed(_));
             found.push(AgentVariable {
                 name: variable.to_owned(),
                 agent: name(agent.name),
