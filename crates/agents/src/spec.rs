@@ -67,7 +67,7 @@ pub struct AgentSpec {
     pub inspect: fn(&[SettingsFile], &str) -> Result<InstallState, SettingsError>,
     /// How many days the agent keeps transcripts by its settings; nothing where it deletes none.
     pub retention_days: fn(&[SettingsFile]) -> Option<u32>,
-    /// The program that resumes a session, with its arguments.
+    /// The program that resumes a session, with its arguments; see [`AgentSpec::resume_words`].
     pub resume: fn(&NativeId) -> Vec<String>,
     /// Where the agent looks for the transcript of a session that it resumes: its own directory, the directory that it
     /// is started in, its id, the stream of the transcript. Absent for an agent that takes no transcript back, and for
@@ -78,10 +78,19 @@ pub struct AgentSpec {
 }
 
 impl AgentSpec {
-    /// The command that resumes a session, for a POSIX shell.
+    /// The command that resumes a session; nothing for an id that begins with a dash, which its program would take for an
+    /// option.
     #[must_use]
-    pub fn resume_line(&self, native: &NativeId) -> String {
-        let words: Vec<String> = (self.resume)(native).iter().map(|w| quote(w)).collect();
-        words.join(" ")
+    pub fn resume_words(&self, native: &NativeId) -> Option<Vec<String>> {
+        let is_option = native.as_str().starts_with('-');
+        (!is_option).then(|| (self.resume)(native))
+    }
+
+    /// The same, for a POSIX shell.
+    #[must_use]
+    pub fn resume_line(&self, native: &NativeId) -> Option<String> {
+        let words = self.resume_words(native)?;
+        let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
+        Some(words.join(" "))
     }
 }

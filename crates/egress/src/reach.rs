@@ -22,9 +22,9 @@ impl Reach {
     /// Whether an address says by itself that it is out of reach. Of a name that shows when it is looked up.
     #[must_use]
     pub fn excludes(self, address: &Address) -> bool {
-        let host = address.host();
+        let host = address.host().trim_end_matches('.');
         let is_here = host == "localhost" || host.ends_with(".localhost");
-        let is_inside = host.parse().is_ok_and(|ip| !is_public(ip));
+        let is_inside = literal(host).is_some_and(|ip| !is_public(ip));
         self == Self::Public && (is_here || is_inside)
     }
 }
@@ -53,6 +53,34 @@ impl Resolver for Within {
             false => Ok(found),
         }
     }
+}
+
+/// The address that a host is without being looked up.
+fn literal(host: &str) -> Option<IpAddr> {
+    let address = host.parse().ok();
+    address.or_else(|| numeric(host).map(IpAddr::V4))
+}
+
+/// One to four numbers, of which the last one is all bytes that are left, as resolvers read them: `127.1`, `0x7f000001`.
+fn numeric(host: &str) -> Option<Ipv4Addr> {
+    let numbers: Option<Vec<u64>> = host.split('.').map(number).collect();
+    let numbers = numbers?;
+    let (last, bytes) = numbers.split_last()?;
+    let left = 8 * (1 + 3_usize.checked_sub(bytes.len())?);
+    if *last >> left != 0 || bytes.iter().any(|byte| *byte > 255) {
+        return None;
+    }
+    let high = bytes.iter().fold(0_u64, |high, byte| high << 8 | byte);
+    u32::try_from(high << left | last).ok().map(Ipv4Addr::from)
+}
+
+fn number(text: &str) -> Option<u64> {
+    let (digits, radix) = match text.strip_prefix("0x") {
+        Some(digits) => (digits, 16),
+        None if text.len() > 1 && text.starts_with('0') => (text, 8),
+        None => (text, 10),
+    };
+    u64::from_str_radix(digits, radix).ok()
 }
 
 fn is_public(ip: IpAddr) -> bool {
@@ -140,8 +168,20 @@ mod tests {
             ("https://localhost", true),
             ("https://a.localhost", true),
             ("https://169.254.169.254", true),
+            ("https://localhost.", true),
+            ("https://2130706433", true),
+            ("https://0x7f000001", true),
+            ("https://0X7F.1", true),
+            ("https://017700000001", true),
+            ("https://127.1", true),
+            ("https://10.258", true),
+            ("https://0", true),
+            ("https://127.0.0.1.", true),
             ("https://team.example", false),
             ("https://1.1.1.1", false),
+            ("https://16843009", false),
+            ("https://127.example", false),
+            ("https://4294967296", false),
         ] {
             let address = Address::parse(text, Plain::Loopback).unwrap();
             assert_eq!(Reach::Public.excludes(&address), excluded, "{text}");

@@ -22,6 +22,7 @@ use std::net::IpAddr;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::uri::Authority;
 use axum::http::{HeaderValue, Version, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
@@ -135,7 +136,8 @@ async fn answer(
     log.answered(response)
 }
 
-/// Refuses a head that is larger than is said, or that names not one host.
+/// Refuses a head that is larger than is said, or that names not one host. Which one it is says nothing: what counts is
+/// the token. So a target with a host of its own, which counts more than the header (RFC 9112, 3.2.2), lets nobody in.
 fn head(request: &Request, most: usize) -> Result<(), Problem> {
     let headers = request.headers();
     let lines = headers.iter().map(|(name, value)| {
@@ -147,21 +149,33 @@ fn head(request: &Request, most: usize) -> Result<(), Problem> {
     if first + 14 + lines.sum::<usize>() > most {
         return Err(Problem::large_head(most));
     }
-    let hosts = headers.get_all(header::HOST).iter().count();
-    let is_one = match request.version() {
-        Version::HTTP_11 => hosts == 1,
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (host, another) = (hosts.next(), hosts.next());
+    let is_named = match request.version() {
+        Version::HTTP_11 => host.is_some(),
         // The authority of an HTTP/2 request is its host.
         Version::HTTP_2 => {
             let authority = request.uri().authority().map(|a| a.as_str().as_bytes());
-            let host = headers.get(header::HOST).map(|h| h.as_bytes());
-            hosts <= 1 && authority.zip(host).is_none_or(|(a, h)| a == h)
+            authority.zip(host).is_none_or(|(a, h)| a == h.as_bytes())
         }
-        _ => hosts <= 1,
+        _ => true,
     };
+    let is_one = is_named && another.is_none() && host.is_none_or(is_host);
     match is_one {
         true => Ok(()),
         false => Err(Problem::hosts()),
     }
+}
+
+/// Whether a header is a host, with or without a port.
+fn is_host(value: &HeaderValue) -> bool {
+    let text = value.to_str().ok().filter(|text| !text.contains('@'));
+    let authority: Option<Authority> = text.and_then(|text| text.parse().ok());
+    authority.is_some_and(|authority| {
+        let (text, host) = (authority.as_str(), authority.host());
+        let mut port = text.bytes().skip(host.len() + 1);
+        !host.is_empty() && port.all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// HTTP/2, which gRPC needs.

@@ -147,13 +147,13 @@ impl Problem {
         )
     }
 
-    /// The request does not name one host.
+    /// The request does not name one valid host.
     pub(crate) fn hosts() -> Self {
         Self::new(
             StatusCode::BAD_REQUEST,
             "invalid-head",
             "the request headers are invalid",
-            "send exactly one host".to_owned(),
+            "send exactly one valid host".to_owned(),
         )
     }
 

@@ -2,6 +2,7 @@
 //! comes next tells the ledger.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use crate::harness::{Agent, Repo, Terminal, World, until};
@@ -354,6 +355,33 @@ fn a_commit_that_waits_in_its_note_ends_as_one_that_the_ledger_knows() {
             let is_there = by_note.iter().any(|answer| answer == expected);
             assert!(is_there, "{hook}: {script}: {by_note:?}");
         }
+    }
+}
+
+/// A note has the message as it is: nobody else can read it, and it goes with its commit, whether that was made or refused.
+#[test]
+fn a_message_in_a_note_is_private_and_goes_with_its_commit() {
+    let world = World::new();
+    let repo = world.repo();
+    let _lock = world.hold_worker();
+    let mut agent = Agent::start(&repo, "worker");
+    list_processes(&repo);
+    let hook = repo.dir.join(".git/hooks/commit-msg");
+    let ours = fs::read_to_string(&hook).unwrap();
+    let (first, rest) = ours.split_once('\n').unwrap();
+    for refusal in ["", "exit 1\n"] {
+        fs::write(&hook, format!("{first}\n{refusal}{rest}")).unwrap();
+        let committed = agent.bare_sh("umask 0; git commit -q --allow-empty -m 'as it is'");
+        assert_eq!(committed.code == Some(0), refusal.is_empty());
+        let files = fs::read_dir(repo.dir.join(".git/siglum/commits")).unwrap();
+        let files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        let mode = fs::metadata(&files[0]).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let note = fs::read_to_string(&files[0]).unwrap();
+        assert!(note.contains("as it is"), "{note}");
+        repo.siglum(&["status"]).ok();
+        assert_eq!(notes(&repo), [] as [bool; 0]);
     }
 }
 

@@ -271,6 +271,12 @@ fn ids_that_are_no_names_write_and_run_nothing() {
         let listed = world.json(&repo.dir, &["session", "list", "--limit", "1"]);
         let session = listed["sessions"][0]["session"].as_str().unwrap();
         let ran = repo.siglum(&["resume", session]);
+        let shown = repo.siglum(&["session", "show", session]).stdout;
+        assert_eq!(
+            shown.contains("claude --resume"),
+            !id.starts_with('-'),
+            "{shown}"
+        );
         let projects = world.home().join(".claude/projects");
         let made: Vec<_> = fs::read_dir(projects).into_iter().flatten().collect();
         assert!(made.is_empty(), "{id}: {made:?}");

@@ -453,3 +453,22 @@ fn all_is_read(repo: &Repo<'_>) {
         repo.world.spooled() == 0 && repo.world.count(open) == 0
     });
 }
+
+#[test]
+fn a_secret_in_a_variable_of_an_agent_is_not_in_the_evidence_of_a_commit() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "one");
+    let secret = concat!("ghp_q7RzW2mLx0Tb9KpVd3Yc", "5NfHs8JgAe1Uo4Zi");
+    let commit = "git commit -q --allow-empty -m x";
+    agent
+        .bare_sh(&format!("CODEX_THREAD_ID={secret} {commit}"))
+        .ok();
+    agent.stop();
+    all_is_read(&repo);
+    let scenes = "SELECT group_concat(scene) FROM intents";
+    let scenes = world.store().query_row(scenes, [], |row| row.get(0));
+    let scenes: String = scenes.unwrap();
+    assert!(scenes.contains("CODEX_THREAD_ID"), "{scenes}");
+    assert!(!scenes.contains("q7RzW2mLx0Tb"), "{scenes}");
+}

@@ -49,7 +49,11 @@ mod tests {
     #[test]
     fn an_id_that_a_shell_would_read_is_quoted() {
         let resume = |id: &str| SPEC.resume_line(&NativeId::new(id).expect("a native id"));
-        assert_eq!(resume("82d22249-95b9"), "claude --resume 82d22249-95b9");
-        assert_eq!(resume("a;id"), "claude --resume 'a;id'");
+        assert_eq!(
+            resume("82d22249-95b9").as_deref(),
+            Some("claude --resume 82d22249-95b9")
+        );
+        assert_eq!(resume("a;id").as_deref(), Some("claude --resume 'a;id'"));
+        assert_eq!(resume("--version"), None);
     }
 }

@@ -291,6 +291,6 @@ fn the_extension_is_installed_with_the_program_that_it_calls() {
     assert_eq!(state, Ok(InstallState::Current));
     assert_eq!(
         SPEC.resume_line(&native(PARENT)),
-        format!("pi --session {PARENT}")
+        Some(format!("pi --session {PARENT}"))
     );
 }

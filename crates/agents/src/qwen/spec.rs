@@ -51,6 +51,7 @@ mod tests {
     #[test]
     fn a_session_is_resumed_by_its_id() {
         let native = NativeId::new("d7698494-95b9").expect("a native id");
-        assert_eq!(SPEC.resume_line(&native), "qwen --resume d7698494-95b9");
+        let line = SPEC.resume_line(&native);
+        assert_eq!(line.as_deref(), Some("qwen --resume d7698494-95b9"));
     }
 }

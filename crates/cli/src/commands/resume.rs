@@ -218,16 +218,14 @@ impl Plan {
 /// The agent of a session, and the command that resumes it there.
 fn command(card: &SessionCard) -> Result<(&'static AgentSpec, Vec<String>), CommandError> {
     let agent = siglum_agents::find(card.agent().as_str()).ok_or_else(|| cannot(card))?;
-    // What begins with a dash is an option to a program, and no id.
-    let native = card.natives.last();
-    let native = native.filter(|native| !native.as_str().starts_with('-'));
-    let native = native.ok_or_else(|| {
+    let words = card.natives.last().and_then(|id| agent.resume_words(id));
+    let words = words.ok_or_else(|| {
         let (short, title) = (card.record.id.short(), agent.title);
         CommandError::failed(format!(
             "session {short} has no id that {title} can resume it by"
         ))
     })?;
-    Ok((agent, (agent.resume)(native)))
+    Ok((agent, words))
 }
 
 fn cannot(card: &SessionCard) -> CommandError {

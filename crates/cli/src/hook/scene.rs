@@ -1,8 +1,11 @@
 //! What can be seen at the moment of a commit.
 
+use std::borrow::Cow;
+
 use siglum_agents::{GENERIC_VARIABLES, KNOWN_AGENTS, recognise};
 use siglum_domain::intake::{AgentVariable, Scene};
 use siglum_domain::process::{Ancestor, Chain};
+use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, CheckpointId, NativeId};
 use siglum_gitstore::{HeadRead, Repo};
 use siglum_ledger::SqliteLedger;
@@ -138,7 +141,8 @@ fn name(agent: &str) -> AgentName {
 }
 
 /// The variables of agents: those that name a session, or where there is none, a thread of one, and where an agent names none
-/// of both, those that only say that it is there. No other variable is looked at, and no value of one is kept.
+/// of both, those that only say that it is there. No other variable is looked at, and no value of one is kept. A name with a
+/// secret in it is left out, as the id of a session is refused: its variable only says that the agent is there.
 pub fn variables() -> Vec<AgentVariable> {
     let mut found = Vec::new();
     for agent in KNOWN_AGENTS {
@@ -148,10 +152,12 @@ pub fn variables() -> Vec<AgentVariable> {
             .find(|variable| env::text(variable).is_some())
             .and_then(|variable| Some((variable, NativeId::new(env::text(variable)?).ok()?)));
         if let Some((variable, native)) = named {
+            let redactor = Redactor::shared();
+            let is_clean = matches!(redactor.redact_cow(native.as_str()), Cow::Borrowed(_));
             found.push(AgentVariable {
                 name: variable.to_owned(),
                 agent: name(agent.name),
-                native: Some(native),
+                native: is_clean.then_some(native),
             });
         } else if let Some(variable) = agent
             .presence_variables

@@ -126,6 +126,11 @@ impl Redactor {
                 let found = self.search(text, index, hit.start, hit.start);
                 cuts.extend(found.map(cut));
             }
+            Shape::Distinct => {
+                let found = self.search(text, index, hit.start, hit.start);
+                let found = found.filter(|at| is_told_apart(text, &hit, &text[at.clone()]));
+                cuts.extend(found.map(cut));
+            }
             Shape::Around(before) => {
                 let found = self.search(
                     text,
@@ -210,6 +215,22 @@ impl Redactor {
             Regex::new(&pattern).expect("because a test compiles every pattern of the table")
         })
     }
+}
+
+/// Tells whether a token is one though a word may run into it: it looks drawn at random, and what runs into it is no part
+/// of it. Base64 has no sign such as `_`, and ids of capitals and digits (ULIDs) have no other letters.
+fn is_told_apart(text: &str, hit: &Range<usize>, secret: &str) -> bool {
+    let bytes = text.as_bytes();
+    if boundary::starts_token(bytes, hit.start) {
+        return true;
+    }
+    let before = bytes[hit.start - 1];
+    let is_shouted = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    if secret.bytes().all(is_shouted) {
+        return !is_shouted(before) && value::is_mixed(secret);
+    }
+    let has_sign = !bytes[hit.clone()].iter().all(u8::is_ascii_alphanumeric);
+    (before == b'_' || has_sign) && entropy::looks_random(secret)
 }
 
 /// Tells cheaply whether a random-looking string may follow soon.

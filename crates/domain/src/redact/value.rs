@@ -127,7 +127,8 @@ pub(super) fn looks_secret(value: &str, written: Written, named: Named) -> bool 
     if value.contains(char::is_whitespace) {
         return looks_like_passphrase(value, named);
     }
-    if named.strength == Strength::Terse && !has_letters_and_digits(value) {
+    let is_key = has_letters_and_digits(value) || letters::are_drawn(value);
+    if named.strength == Strength::Terse && !is_key {
         return false;
     }
     if is_path(value) || is_vocabulary(value) {
@@ -519,6 +520,8 @@ mod tests {
         check("test", Written::Quoted, "password", false);
         check("hunter2", Written::Quoted, "pass", true);
         check("all green", Written::Quoted, "pass", false);
+        check("gLKOmxgJTeKdNnFRIBXu", Written::Quoted, "pass", true);
+        check("authenticationProvider", Written::Quoted, "pass", false);
         check("$2b$12$abc", Written::Quoted, "password", false);
         check("/run/secrets/db", Written::Quoted, "password", false);
     }

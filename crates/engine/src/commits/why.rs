@@ -555,7 +555,7 @@ pub fn card(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<SessionCar
     let agent = siglum_agents::find(record.agent.as_str());
     let resume = agent
         .zip(natives.last())
-        .map(|(agent, native)| agent.resume_line(native));
+        .and_then(|(agent, native)| agent.resume_line(native));
     let links = statements::links(&undamaged(tx.statements_of_session(id))?.unwrap_or_default());
     let title = match names::name(&links) {
         Some(name) => Some(name.to_owned()),

@@ -278,6 +278,17 @@ fn a_request_names_one_host() {
             ("GET /healthz HTTP/1.1\r\nhost: x\r\nhost: x\r\n", 400),
             ("GET /healthz HTTP/1.1\r\nhost: x\r\nHost: y\r\n", 400),
             ("GET /healthz HTTP/1.0\r\nhost: x\r\nhost: y\r\n", 400),
+            ("GET /healthz HTTP/1.1\r\nhost: x:8080\r\n", 200),
+            ("GET /healthz HTTP/1.1\r\nhost: [::1]:8080\r\n", 200),
+            ("GET /healthz HTTP/1.1\r\nhost: a b\r\n", 400),
+            ("GET /healthz HTTP/1.1\r\nhost: \r\n", 400),
+            ("GET /healthz HTTP/1.1\r\nhost: x/y\r\n", 400),
+            ("GET /healthz HTTP/1.1\r\nhost: me@x\r\n", 400),
+            ("GET /healthz HTTP/1.1\r\nhost: x:http\r\n", 400),
+            ("GET /healthz HTTP/1.0\r\nhost: a b\r\n", 400),
+            // The target says of itself which host is meant.
+            ("GET http://y/healthz HTTP/1.1\r\nhost: x\r\n", 200),
+            ("GET http://y/v1/sessions HTTP/1.1\r\nhost: x\r\n", 401),
         ] {
             let bytes = format!("{head}connection: close\r\n\r\n");
             assert_eq!(ask(&gateway, bytes.as_bytes()).status, status, "{head}");

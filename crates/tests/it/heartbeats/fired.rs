@@ -129,6 +129,14 @@ fn what_breaks_a_rule_is_refused_and_nothing_is_written() {
                 json!({ "target": "webhook", "webhook": "https://[fd00::1]/x" }),
                 "definition.webhook",
             ),
+            (
+                json!({ "target": "webhook", "webhook": "https://2130706433/x" }),
+                "definition.webhook",
+            ),
+            (
+                json!({ "target": "webhook", "webhook": "https://127.1/x" }),
+                "definition.webhook",
+            ),
             (json!({ "route_key": "a b" }), "definition.route_key"),
             (json!({ "schema": {} }), "definition.schema"),
             (

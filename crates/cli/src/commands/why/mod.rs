@@ -274,7 +274,7 @@ fn sessions_behind(cx: &Cx, text: &str) -> Result<Vec<SessionId>, CommandError> 
 fn resume_elsewhere(card: &SessionCard) -> Option<String> {
     let agent = siglum_agents::find(card.agent().as_str()).filter(|_| card.resume.is_none());
     let resume = agent.zip(card.natives.last());
-    resume.map(|(agent, native)| agent.resume_line(native))
+    resume.and_then(|(agent, native)| agent.resume_line(native))
 }
 
 const fn committer(judgement: &Judgement) -> (&'static str, Option<SessionId>) {

@@ -52,7 +52,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "aws-access-key-id",
         keywords: &["akia", "asia", "abia", "acca", "a3t"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z0-9]{16}(?-u:\b)",
         min_entropy: Some(3.0),
         sample: concat!("AK", "IAQ7RZW2MLX0TB", "9KPV"),
@@ -81,7 +81,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "google-api-key",
         keywords: &["aiza"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"AIza[A-Za-z0-9_-]{35}",
         min_entropy: Some(3.0),
         sample: concat!("AI", "zaq7RzW2mLx0Tb", "9KpVd3Yc5NfHs8", "JgAe1Uo4Z"),
@@ -104,7 +104,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "google-client-secret",
         keywords: &["gocspx-"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"GOCSPX-[A-Za-z0-9_-]{24,}",
         min_entropy: Some(3.0),
         sample: concat!("GO", "CSPX-q7RzW2mLx", "0Tb9KpVd3Yc5Nf", "Hs8Jg"),
@@ -166,7 +166,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "github-token",
         keywords: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"(?:gh[pousr]_[A-Za-z0-9]{36,}|ghs_[0-9]{1,20}_eyJ[A-Za-z0-9_.-]{40,})",
         min_entropy: Some(3.0),
         sample: concat!("gh", "p_q7RzW2mLx0Tb", "9KpVd3Yc5NfHs8", "JgAe1Uo4Zi"),
@@ -174,7 +174,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "github-fine-grained-token",
         keywords: &["github_pat_"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"github_pat_[A-Za-z0-9_]{60,}",
         min_entropy: Some(3.0),
         sample: concat!(
@@ -206,7 +206,7 @@ pub(super) const KNOWN: &[Rule] = &[
             "gldrt-",
             "_gitlab_session=",
         ],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"(?:gl(?:pat|dt|rt|ptt|ft|soat|cbt|agent|oas|imt|rtr|wt|drt)-|_gitlab_session=)[A-Za-z0-9_.=-]{20,}",
         min_entropy: Some(3.0),
         sample: concat!("gl", "pat-q7RzW2mLx0", "Tb9KpVd3Yc"),
@@ -238,7 +238,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "npm-token",
         keywords: &["npm_"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"npm_[A-Za-z0-9]{36,}",
         min_entropy: Some(3.0),
         sample: concat!("np", "m_q7RzW2mLx0Tb", "9KpVd3Yc5NfHs8", "JgAe1Uo4Zi"),
@@ -246,7 +246,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "pypi-token",
         keywords: &["pypi-ag"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"pypi-Ag[A-Za-z0-9_-]{40,}",
         min_entropy: Some(3.0),
         sample: concat!(
@@ -284,7 +284,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "docker-hub-token",
         keywords: &["dckr_pat_", "dckr_oat_"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"dckr_[po]at_[A-Za-z0-9_-]{24,}",
         min_entropy: Some(3.0),
         sample: concat!("dc", "kr_pat_q7RzW2m", "Lx0Tb9KpVd3Yc5", "NfHs8J"),
@@ -295,7 +295,7 @@ pub(super) const KNOWN: &[Rule] = &[
             "xoxb-", "xoxa-", "xoxp-", "xoxr-", "xoxs-", "xoxo-", "xoxe-", "xoxc-", "xoxd-",
             "xoxe.", "xapp-",
         ],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"(?:xox[abcdeoprs][-.](?:xox[bp]-)?|xapp-)[A-Za-z0-9%_-]{10,}",
         min_entropy: Some(3.0),
         sample: concat!(
@@ -376,7 +376,7 @@ pub(super) const KNOWN: &[Rule] = &[
         keywords: &[
             "sk_live_", "rk_live_", "sk_test_", "rk_test_", "sk_prod_", "rk_prod_", "pi_",
         ],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"(?:[sr]k_(?:live|test|prod)_[A-Za-z0-9-]{16,}|pi_[A-Za-z0-9]{24}_secret_[A-Za-z0-9]{25})",
         min_entropy: Some(3.0),
         sample: concat!("sk", "_live_q7RzW2mL", "x0Tb9KpVd3Yc5N", "fH"),
@@ -464,7 +464,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "anthropic-key",
         keywords: &["sk-ant-"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"sk-ant-[A-Za-z0-9_-]{24,}",
         min_entropy: Some(3.0),
         sample: concat!(
@@ -497,7 +497,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "openai-key",
         keywords: &["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-none-"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{24,}",
         min_entropy: Some(3.0),
         sample: concat!(
@@ -533,7 +533,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "groq-key",
         keywords: &["gsk_"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"gsk_[A-Za-z0-9]{40,}",
         min_entropy: Some(3.0),
         sample: concat!(
@@ -652,7 +652,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "vault-token",
         keywords: &["hvs.", "hvb.", "hvr."],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"hv[sbr]\.[A-Za-z0-9_-]{24,}",
         min_entropy: Some(3.0),
         sample: concat!("hv", "s.q7RzW2mLx0Tb", "9KpVd3Yc5NfH"),
@@ -707,7 +707,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "sentry-token",
         keywords: &["sntrys_", "sntryu_"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"sntry[su]_[A-Za-z0-9+/_=-]{50,}",
         min_entropy: Some(3.0),
         sample: concat!(
@@ -724,7 +724,7 @@ pub(super) const KNOWN: &[Rule] = &[
     Rule {
         id: "linear-key",
         keywords: &["lin_api_", "lin_oauth_"],
-        shape: Shape::Token,
+        shape: Shape::Distinct,
         pattern: r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}",
         min_entropy: Some(3.0),
         sample: concat!(

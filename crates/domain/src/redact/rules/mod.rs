@@ -31,6 +31,8 @@ pub struct Rule {
 pub enum Shape {
     /// The match begins with the keyword, and no word runs into it.
     Token,
+    /// As `Token`, and so telling that a name may run into it from the left, as in `my_<token>`.
+    Distinct,
     /// The match begins with the keyword, which may be part of a longer name; placeholders are spared.
     Start,
     /// As `Start`; the secret must look random and not like an id.

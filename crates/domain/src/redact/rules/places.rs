@@ -172,4 +172,123 @@ pub(super) const PLACES: &[Rule] = &[
             concat!("https://eoq7rzw2mlx", "0tb9.m.pipedream.net"),
         ),
     ),
+    // Nobody's name is that long.
+    varied(
+        Some(3.0),
+        shaped(
+            "url-token",
+            &[
+                "@github.",
+                "@gitlab.",
+                "@bitbucket.org",
+                "@dev.azure.com",
+                "x-oauth-basic@",
+            ],
+            Shape::Around(160),
+            r"https?://(?P<secret>[A-Za-z0-9_]{40,128})(?::x-oauth-basic)?@",
+            concat!(
+                "https://3f9a1c7e5b2d8046",
+                "fe19ac73d5820b6e4c97f1a0@github.com/o/r"
+            ),
+        ),
+    ),
+    varied(
+        None,
+        shaped(
+            "redis-password",
+            &["requirepass ", "masterauth "],
+            Shape::Start,
+            r#"(?:requirepass|masterauth)[ \t]+\\*["']?(?P<secret>[^\s"'`$\\<]{4,})(?:[ ]+--|[ ]*(?:[\r\n"'`\\]|$))"#,
+            concat!("requirepass hunter2-", "Harbour"),
+        ),
+    ),
+    // What has no user to act for begins with a zero byte.
+    shaped(
+        "sasl-plain",
+        &["auth plain ", "authenticate plain "],
+        Shape::Start,
+        r"AUTH(?:ENTICATE)?[ ]PLAIN[ ]+(?P<secret>A[A-H][A-Za-z0-9+/]{10,}={0,2})",
+        concat!("AUTH PLAIN AHVzZXIAcGFz", "c3dvcmQxMjM0NQ=="),
+    ),
+    // As a line of a protocol ends; what a runner of tests says of a file or a test ends in another way, or has a path.
+    varied(
+        None,
+        shaped(
+            "pass-command",
+            &["pass "],
+            Shape::Start,
+            r#"PASS[ ](?P<secret>[^\s"'`\\/:.]{4,})(?:\r|\\+r)"#,
+            concat!("PASS hunter2-", "Harbour\r\n"),
+        ),
+    ),
+    varied(
+        None,
+        shaped(
+            "form-password",
+            &["curl "],
+            Shape::Start,
+            r#"curl[ ](?:[ -~]{0,160}?[ ])?(?:-F|--form(?:-string)?)[ =]*\\*["']?[A-Za-z0-9_.-]{0,40}(?i-u:password|passwd|passphrase)=(?P<secret>[^\s"'`$\\@<{(&;][^\s"'`\\&;]{3,})"#,
+            concat!("curl -F password=hunter", "Harbour https://x"),
+        ),
+    ),
+    varied(
+        None,
+        shaped(
+            "httpie-password",
+            &["http -", "https -", "http get ", "http post "],
+            Shape::Start,
+            r#"https?[ ](?:[ -~]{0,120}?[ ])?(?:-a|--auth)[ =]*\\*["']?[^\s:"'`$@/\\<-][^\s:"'`$@/\\]{0,63}:(?P<secret>[^\s"'`$\\/]{4,})"#,
+            concat!("http -a me:hunter2-", "Harbour x.example"),
+        ),
+    ),
+    shaped(
+        "vault-login",
+        &["vault login "],
+        Shape::Start,
+        r"vault[ ]login[ ]+(?:-[a-z=-]+[ ]+){0,4}(?:token=)?(?P<secret>[sbr]\.[A-Za-z0-9_-]{20,})",
+        concat!("vault login s.q7RzW2mLx0Tb", "9KpVd3Yc5NfH"),
+    ),
+    varied(
+        None,
+        shaped(
+            "composer-password",
+            &["http-basic."],
+            Shape::Start,
+            r#"http-basic\.[A-Za-z0-9.-]{1,100}[ ]+[^\s"']{1,64}[ ]+\\*["']?(?P<secret>[^\s"'`$\\<|&;>-][^\s"'`\\|&;<>]{3,})"#,
+            concat!(
+                "composer config http-basic.r.example me hunter2-",
+                "Harbour"
+            ),
+        ),
+    ),
+    shaped(
+        "gcloud-refresh-token",
+        &["activate-refresh-token "],
+        Shape::Start,
+        r#"activate-refresh-token[ ]+[^\s"'-][^\s"']{0,100}[ ]+\\*["']?(?P<secret>[A-Za-z0-9/][A-Za-z0-9_./-]{15,})"#,
+        concat!(
+            "gcloud auth activate-refresh-token me q7RzW2mLx0Tb",
+            "9KpVd3Yc5NfHs8J"
+        ),
+    ),
+    varied(
+        None,
+        shaped(
+            "password-prompt",
+            &["password for "],
+            Shape::Start,
+            r#"Password for (?:user(?:[ ]\S{1,64})?|\\*'[^'\n]{1,200}'):[ ]+(?P<secret>[^\s"'`\\$<*\[(][^\s"'`\\]{3,})[ ]*(?:[\r\n"'`\\]|$)"#,
+            concat!("Password for user me: hunter2-", "Harbour"),
+        ),
+    ),
+    shaped(
+        "extended-private-key",
+        &["xprv", "yprv", "zprv", "tprv", "uprv", "vprv"],
+        Shape::Token,
+        r"[tuvxyz]prv[1-9A-HJ-NP-Za-km-z]{95,112}(?-u:\b)",
+        concat!(
+            "xprv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiCh",
+            "kVvvNKmPGJxWUtg6LnF5kejMRNNU3TGtRBeJgk33yuGBxrMPHi"
+        ),
+    ),
 ];

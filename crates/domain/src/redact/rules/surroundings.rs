@@ -53,9 +53,13 @@ pub(super) const SURROUNDINGS: &[Rule] = &[
             "smbclient",
             "lftp",
             "security ",
+            "ssh-keygen ",
+            "gh secret set",
+            "ncftp",
+            "snmp",
         ],
         Shape::Start,
-        r#"(?:(?:mysql|mariadb)[a-z]*(?:[ ][ -~]{0,60}?)?[ ]-p|sshpass[ ]+-p[ ]*|redis-cli[ -~]{0,60}?[ ]-a[ ]+|(?:docker|podman|helm[ ]registry|skopeo|az|oc|cf)[ ]+login(?:[ ][ -~]{0,80}?)?[ ]-p[ =]*|(?:mongo[a-z]*|cqlsh|(?i-u:psexec)[0-9.a-z]*|rdesktop)(?:[ ][ -~]{0,80}?)?[ ]-p[ ]+|sqlcmd(?:[ ][ -~]{0,80}?)?[ ]-P[ ]*|ldap[a-z]{3,8}(?:[ ][ -~]{0,160}?)?[ ]-w[ ]*|zip[ ](?:-[a-zA-Z0-9]+[ ]+)*-P[ ]*|(?:7z[a-z]?|unrar)[ ]+[a-z][ ]+(?:[ -~]{0,80}?[ ])?-p|[xw]freerdp3?(?:[ ][ -~]{0,160}?)?[ ]/p(?:assword)?:|htpasswd[ ]+-[A-Za-z0-9]*b[A-Za-z0-9]*[ ]+(?:-[A-Za-z0-9]+[ ]+)*(?:[^\s"'`$\\<-]\S*[ ]+){1,2}|smbclient(?:[ ][ -~]{0,80}?)?[ ]-U[ ]*[^\s%]{1,64}%|lftp(?:[ ][ -~]{0,80}?)?[ ]-u[ ]*[^\s,]{1,64},|security[ ]+(?:add|find)-[a-z-]+(?:[ ][ -~]{0,120}?)?[ ]-w[ ]+)\\*["']?(?P<secret>[^\s"'`$\\<|&;>-][^\s"'`\\|&;<>]{3,})"#,
+        r#"(?:(?:mysql|mariadb)[a-z]*(?:[ ][ -~]{0,60}?)?[ ]-p|sshpass[ ]+-p[ ]*|redis-cli[ -~]{0,60}?[ ]-a[ ]+|(?:docker|podman|helm[ ]registry|skopeo|az|oc|cf)[ ]+login(?:[ ][ -~]{0,80}?)?[ ]-p[ =]*|(?:mongo[a-z]*|cqlsh|(?i-u:psexec)[0-9.a-z]*|rdesktop)(?:[ ][ -~]{0,80}?)?[ ]-p[ ]+|sqlcmd(?:[ ][ -~]{0,80}?)?[ ]-P[ ]*|ldap[a-z]{3,8}(?:[ ][ -~]{0,160}?)?[ ]-w[ ]*|zip[ ](?:-[a-zA-Z0-9]+[ ]+)*-P[ ]*|(?:7z[a-z]?|unrar)[ ]+[a-z][ ]+(?:[ -~]{0,80}?[ ])?-p|[xw]freerdp3?(?:[ ][ -~]{0,160}?)?[ ]/p(?:assword)?:|htpasswd[ ]+-[A-Za-z0-9]*b[A-Za-z0-9]*[ ]+(?:-[A-Za-z0-9]+[ ]+)*(?:[^\s"'`$\\<-]\S*[ ]+){1,2}|smbclient(?:[ ][ -~]{0,80}?)?[ ]-U[ ]*[^\s%]{1,64}%|lftp(?:[ ][ -~]{0,80}?)?[ ]-u[ ]*[^\s,]{1,64},|security[ ]+(?:add|find)-[a-z-]+(?:[ ][ -~]{0,120}?)?[ ]-w[ ]+|ssh-keygen(?:[ ][ -%'-:<-{}~]{0,120}?)?[ ]-[NP][ ]*|gh[ ]secret[ ]set(?:[ ][ -%'-:<-{}~]{0,120}?)?[ ](?:-b|--body)[ =]*|ncftp[a-z]*(?:[ ][ -%'-:<-{}~]{0,80}?)?[ ]-p[ ]*|snmp[a-z]+(?:[ ][ -%'-:<-{}~]{0,120}?)?[ ]-[AX][ ]*)\\*["']?(?P<secret>[^\s"'`$\\<|&;>-][^\s"'`\\|&;<>]{3,})"#,
         concat!("mysql -u root ", "-phunter2-", "Harbour shop"),
     ),
     chosen(
@@ -123,9 +127,15 @@ pub(super) const SURROUNDINGS: &[Rule] = &[
     ),
     chosen(
         "piped-password",
-        &["password-stdin", "sudo -s", "chpasswd", "passwd --stdin"],
+        &[
+            "password-stdin",
+            "sudo -s",
+            "chpasswd",
+            "passwd --stdin",
+            "--with-token",
+        ],
         Shape::Around(200),
-        r#"(?:(?:echo|printf)(?:[ ]+-[a-zA-Z]+)*(?:[ ]+\\*["']%s(?:\\+n)?\\*["'])?[ ]+|<<<[ ]*)\\*["']?(?P<secret>[^\s"'`$|&;<>(){}\\]{3,})(?:\\+n)?\\*["']?[ ]*\|[ ]*[^|\n]{0,160}?(?:password-stdin|sudo[ ]+-S|chpasswd|passwd[ ]+--stdin)"#,
+        r#"(?:(?:echo|printf)(?:[ ]+-[a-zA-Z]+)*(?:[ ]+\\*["']%s(?:\\+n)?\\*["'])?[ ]+|<<<[ ]*)\\*["']?(?P<secret>[^\s"'`$|&;<>(){}\\]{3,})(?:\\+n)?\\*["']?[ ]*\|[ ]*[^|\n]{0,160}?(?:password-stdin|sudo[ ]+-S|chpasswd|passwd[ ]+--stdin|--with-token)"#,
         concat!(
             "echo hunter2-",
             "Harbour | docker login -u me --password-stdin"
@@ -133,9 +143,15 @@ pub(super) const SURROUNDINGS: &[Rule] = &[
     ),
     chosen(
         "here-string-password",
-        &["password-stdin", "sudo -s", "chpasswd", "passwd --stdin"],
+        &[
+            "password-stdin",
+            "sudo -s",
+            "chpasswd",
+            "passwd --stdin",
+            "--with-token",
+        ],
         Shape::Start,
-        r#"(?:password-stdin|sudo[ ]+-S|chpasswd|passwd[ ]+--stdin)[^<\n]{0,120}<<<[ ]*\\*["']?(?P<secret>[^\s"'`$\\]{3,})"#,
+        r#"(?:password-stdin|sudo[ ]+-S|chpasswd|passwd[ ]+--stdin|--with-token)[^<\n]{0,120}<<<[ ]*\\*["']?(?P<secret>[^\s"'`$\\]{3,})"#,
         concat!(
             "docker login -u me --password-stdin <<< hunter2-",
             "Harbour"

@@ -431,8 +431,11 @@ pub(super) const TOKENS: &[Rule] = &[
     ),
     token(
         "twilio-api-key",
-        &["sk"],
-        r"SK[0-9a-f]{32}(?-u:\b)",
+        &[
+            "sk", "ac0", "ac1", "ac2", "ac3", "ac4", "ac5", "ac6", "ac7", "ac8", "ac9", "aca",
+            "acb", "acc", "acd", "ace", "acf",
+        ],
+        r"(?:SK|AC[0-9a-f]{32}:)[0-9a-f]{32}(?-u:\b)",
         concat!("SK", "01f01b99ff9949", "2c136725c45290", "f2bf"),
     ),
     token(
