@@ -96,7 +96,7 @@ impl<D: OwnForgetting> Forgetting for D {
             );
             db.run(sql, &[&Col(session)]).map(drop)
         })?;
-        for table in ["pipeline_events", "runs", "interactions"] {
+        for table in ["pipeline_events", "runs", "interactions", "usages"] {
             self.sum(table, "session = ?1", &[&Col(session)])?;
         }
         self.sum("sessions", "id = ?1", &[&Col(session)])?;
@@ -120,11 +120,11 @@ impl<D: OwnForgetting> Forgetting for D {
             self.run(sql, &[&Col(session)])?;
         }
         change_usages(self, session, |db| {
-            let sql = sql!(
-                "DELETE FROM usages WHERE [tenant = $1 AND] session = ?1 AND NOT \
+            let rows = sql!(
+                "[tenant = $1 AND] session = ?1 AND NOT \
                  (SELECT forgotten_whole FROM sessions WHERE [tenant = $1 AND] id = ?1)"
             );
-            db.run(sql, &[&Col(session)]).map(drop)
+            db.delete("usages", rows, &[&Col(session)]).map(drop)
         })?;
         self.sum("sessions", "id = ?1", &[&Col(session)])?;
         self.session_changed(session)

@@ -1,0 +1,2 @@
+-- What messages cost has sums from here on (`ledger::sums`). Of a session that was forgotten, nothing makes it anew.
+SELECT 1;
