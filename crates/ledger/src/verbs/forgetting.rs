@@ -2,6 +2,7 @@
 
 use siglum_domain::{SessionId, Timestamp};
 
+use super::projections::restart_directories;
 use super::queue::segment_row;
 use super::usage::change_usages;
 use crate::columns::{Col, Value, int};
@@ -100,6 +101,7 @@ impl<D: OwnForgetting> Forgetting for D {
             self.sum(table, "session = ?1", &[&Col(session)])?;
         }
         self.sum("sessions", "id = ?1", &[&Col(session)])?;
+        restart_directories(self, session, at)?;
         self.session_changed(session)
     }
 
@@ -127,6 +129,7 @@ impl<D: OwnForgetting> Forgetting for D {
             db.delete("usages", rows, &[&Col(session)]).map(drop)
         })?;
         self.sum("sessions", "id = ?1", &[&Col(session)])?;
+        restart_directories(self, session, at)?;
         self.session_changed(session)
     }
 
