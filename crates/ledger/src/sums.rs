@@ -229,6 +229,7 @@ pub(crate) const SUMMED: &[(&str, &[&str])] = &[
         ],
     ),
     ("registrations", &["ledger", "token", "at"]),
+    ("erasures", &["session", "restored"]),
 ];
 
 /// The table of the logs, which is larger than all others together.

@@ -9,12 +9,14 @@ use crate::columns::{Col, Value, int};
 use crate::database::Database;
 use crate::record::*;
 use crate::row::pack;
-use crate::sql::sql;
+use crate::sql::{Sql, sql};
 use crate::stored::pack_lines;
 use crate::telemetry::{KeptTelemetry, TelemetryStore};
 use crate::{Forgetting, LedgerError, TextColumn};
 
 type Result<T> = std::result::Result<T, LedgerError>;
+
+const OF_SESSION: Sql<'_> = sql!("[tenant = $1 AND] session = ?1");
 
 /// What a store does about erasing in its own way.
 pub(crate) trait OwnForgetting: Database {
@@ -71,9 +73,9 @@ impl<D: OwnForgetting> Forgetting for D {
             "[tenant = $1 AND] stream IN (SELECT stream FROM transcripts WHERE [tenant = $1 AND] session = ?1)"
         );
         self.delete("segments", segments, &[&Col(session)])?;
+        self.delete("erasures", OF_SESSION, &[&Col(session)])?;
         for sql in [
             sql!("DELETE FROM summaries WHERE [tenant = $1 AND] session = ?1"),
-            sql!("DELETE FROM erasures WHERE [tenant = $1 AND] session = ?1"),
             sql!(
                 "UPDATE edits SET before_object = NULL, after_object = NULL, detail = NULL WHERE [tenant = $1 AND] session = ?1"
             ),
@@ -114,9 +116,9 @@ impl<D: OwnForgetting> Forgetting for D {
         );
         self.run(sql, &[&Col(session), &Col(at)])?;
         self.unindex(session)?;
+        self.delete("erasures", OF_SESSION, &[&Col(session)])?;
         for sql in [
             sql!("DELETE FROM summaries WHERE [tenant = $1 AND] session = ?1"),
-            sql!("DELETE FROM erasures WHERE [tenant = $1 AND] session = ?1"),
             sql!("DELETE FROM run_events WHERE [tenant = $1 AND] session = ?1"),
         ] {
             self.run(sql, &[&Col(session)])?;

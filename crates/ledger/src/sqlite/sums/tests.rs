@@ -36,7 +36,6 @@ const WITHOUT: &[&str] = &[
     "deliveries",
     "destinations",
     "documents",
-    "erasures",
     "forwards",
     "leases",
     "meta",
