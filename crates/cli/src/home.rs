@@ -10,6 +10,9 @@ use siglum_ledger::Spool;
 
 use crate::{env, platform};
 
+/// What stands behind the name of a ledger that another one was restored in place of, before the time.
+pub const BEFORE_RESTORE: &str = ".before-restore-";
+
 /// The variable that names the home.
 const VARIABLE: &str = "SIGLUM_HOME";
 

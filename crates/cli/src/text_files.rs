@@ -7,7 +7,7 @@ use siglum_ledger::{Ledger, RepositoryRecord, Spool, read};
 
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::home::{Home, repository_spool};
+use crate::home::{BEFORE_RESTORE, Home, repository_spool};
 use crate::hook::{commit_note, landings};
 
 /// The files of this home and of all repositories that are here, and the spools among them.
@@ -60,6 +60,16 @@ pub fn take_up_notes(home: &Home, repositories: &[RepositoryRecord], ledger: &mu
             landings::is_told(ledger, checkpoint)
         });
     }
+}
+
+/// The ledgers that `siglum restore` kept, with their logs. They still hold what was forgotten since: nothing is erased in
+/// a file that is kept as it was.
+pub fn older_ledgers(home: &Home) -> Vec<PathBuf> {
+    let begin = format!("{}{BEFORE_RESTORE}", home.ledger().display());
+    let mut files = files_in(home.dir());
+    files.retain(|path| path.to_string_lossy().starts_with(&begin));
+    files.sort();
+    files
 }
 
 /// Siglum's directories in the repositories that are here.

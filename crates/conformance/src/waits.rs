@@ -10,6 +10,7 @@ use super::sample::*;
 pub(super) const CHECKS: &[Check] = &[
     Check::new("the next try is that of the first claim to be had", next),
     Check::new("claims are freed, and what failed waits on", freed),
+    Check::new("what is forgotten is due at directories again", forgotten),
 ];
 
 /// Sessions 1 to 3, one receipt of each, due at `p` from 10, 20 and 30 on.
@@ -83,5 +84,32 @@ fn freed(shelf: &dyn Shelf) -> Outcome {
     let found = desk.write(|tx| tx.claim("p", at(41), at(90), 9))?;
     let found: Vec<_> = found.iter().map(|d| d.session).collect();
     same!(found, [1, 3].map(session_id), "what can be claimed again");
+    Ok(())
+}
+
+fn forgotten(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    stocked(&mut desk)?;
+    desk.write(|tx| {
+        tx.put_projection(&projection("q"))?;
+        for n in [1, 2, 3] {
+            tx.taken("p", session_id(n), 1, at(40))?;
+            tx.taken("q", session_id(n), 1, at(40))?;
+        }
+        tx.forget_parts(session_id(1), at(50))?;
+        tx.forget_session(session_id(2), at(60))
+    })?;
+    let mut found = Vec::new();
+    for (name, n) in [("p", 1), ("p", 2), ("p", 3), ("q", 1), ("q", 2)] {
+        let delivery = desk.read(|tx| tx.delivery(name, session_id(n)))?;
+        found.push(delivery.map(|d| d.taken));
+    }
+    same!(
+        found,
+        [Some(0), Some(0), Some(1), Some(1), Some(1)],
+        "what directories and others have of sessions"
+    );
+    let next = desk.read(|tx| tx.next_try("p"))?;
+    same!(next, Some(at(50)), "when what was forgotten can be claimed");
     Ok(())
 }

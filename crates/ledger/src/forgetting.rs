@@ -22,10 +22,10 @@ pub trait Forgetting {
     fn holdings(&mut self, session: SessionId) -> Result<Option<Holdings>>;
     /// Erases all payloads of a session, the lines of its transcripts, its summary, what it said of pipelines, telemetry
     /// that is kept for it, and the addresses of the file versions that it saw. Of what its messages cost, tokens, model,
-    /// turn and time stay. What was seen up to `at` and comes late keeps no payload.
+    /// turn and time stay. What was seen up to `at` and comes late keeps no payload. Directories that show it begin it anew.
     fn forget_session(&mut self, session: SessionId, at: Timestamp) -> Result<()>;
     /// Notes that parts of a session were erased: what was seen up to `at` and comes late keeps no payload. Its
-    /// summary and what its messages cost are to be folded again.
+    /// summary and what its messages cost are to be folded again. Directories that show it begin it anew.
     fn forget_parts(&mut self, session: SessionId, at: Timestamp) -> Result<()>;
 
     /// The payloads of all sessions behind a position, in order.

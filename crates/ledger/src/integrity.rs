@@ -147,7 +147,7 @@ pub trait Integrity {
     /// What git calls a file version that an edit names by its address, and in which repository.
     fn blob_of(&mut self, object: &str) -> Result<Option<(RepositoryId, Oid)>>;
     /// Rows beside the logs whose columns are not what was stored, so many of each table, of those that nothing else
-    /// verifies.
+    /// verifies; and sessions whose sums of usage are not what their messages come to.
     fn unlike(&mut self, limit: usize) -> Result<Vec<Unlike>>;
     /// The same of the entries of a log behind a sequence, as far as no receipt covers their columns.
     fn unlike_entries(

@@ -113,6 +113,26 @@ pub(crate) const SUMMED: &[(&str, &[&str])] = &[
         ],
     ),
     ("links", &["field", "value", "session"]),
+    // Of a session that was forgotten, the log makes none of them anew.
+    (
+        "usages",
+        &[
+            "session",
+            "event",
+            "request",
+            "turn",
+            "at",
+            "model",
+            "subagent",
+            "branch",
+            "source",
+            "input",
+            "output",
+            "cache_read",
+            "cache_write",
+            "left_out",
+        ],
+    ),
     (
         "tokens",
         &[
@@ -209,6 +229,7 @@ pub(crate) const SUMMED: &[(&str, &[&str])] = &[
         ],
     ),
     ("registrations", &["ledger", "token", "at"]),
+    ("erasures", &["session", "restored"]),
 ];
 
 /// The table of the logs, which is larger than all others together.
@@ -232,7 +253,7 @@ pub(crate) fn list(columns: &[&str], before: &str) -> String {
     quoted.collect::<Vec<_>>().join(", ")
 }
 
-/// A row whose columns are not what was stored.
+/// A row whose columns are not what was stored, or not what the rows come to that they were made of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unlike {
     pub table: &'static str,

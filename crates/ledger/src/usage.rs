@@ -11,6 +11,7 @@ use siglum_domain::price::prompt_band;
 use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
 
 use crate::LedgerError;
+use crate::columns::int;
 use crate::record::SeenBy;
 use crate::row::{from_json, from_word, json};
 
@@ -185,6 +186,27 @@ pub(crate) fn quarters(messages: &[UsageRecord], splits: &[Timestamp]) -> Vec<Us
         quarter.add(message);
     }
     quarters.into_values().collect()
+}
+
+/// What tells sums apart that no commit splits.
+type UnsplitKey = (Timestamp, Option<String>, Option<String>, usize);
+
+/// The records and tokens that count, those of both kinds that do not, and those that were copied, as stores hold numbers.
+type QuarterNumbers = [[i64; 5]; 4];
+
+/// What quarters of a session come to where no commit splits them: when one became known says nothing of what was used.
+pub(crate) fn unsplit(quarters: Vec<UsageQuarter>) -> BTreeMap<UnsplitKey, QuarterNumbers> {
+    let mut sums: BTreeMap<UnsplitKey, QuarterNumbers> = BTreeMap::new();
+    for q in quarters {
+        let band = prompt_band(q.prompts.0);
+        let sum = sums.entry((quarter_start(q.start), q.model, q.branch, band));
+        let sum = sum.or_default().as_flattened_mut().iter_mut();
+        let more = [q.counted, q.repeated, q.retold, q.copied];
+        let more = more.map(|records| pack_records(records).map(int));
+        sum.zip(more.as_flattened())
+            .for_each(|(n, more)| *n = n.saturating_add(*more));
+    }
+    sums
 }
 
 /// What an answer about cost says of the session that something was used in.

@@ -1,9 +1,9 @@
 //! Files beside the ledger that hold text: `forget` and `doctor --secrets` look at the same ones.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Agent, Repo, World, until};
 
@@ -89,4 +89,101 @@ fn every_file_with_text_is_looked_through_from_everywhere() {
         assert!(!left.contains(&secret), "{left}");
         assert!(other.is_none_or(|other| left.contains(other)), "{left}");
     }
+}
+
+/// All that a directory shows.
+fn shown(dir: &Path) -> String {
+    let files = fs::read_dir(dir).into_iter().flatten().flatten();
+    let texts = files.map(|file| fs::read_to_string(file.path()).unwrap_or_default());
+    texts.collect()
+}
+
+#[test]
+fn what_a_directory_shows_is_forgotten_too() {
+    let world = World::new();
+    let repo = world.repo();
+    let out = world.root.join("out");
+    let target = out.to_str().unwrap();
+    let add = ["projection", "add", "copies", "--directory", target];
+    repo.siglum(&[&add[..], &["--all-repositories"]].concat())
+        .ok();
+    let mut one = Agent::start(&repo, "one");
+    one.prompt("Plan the zanzibar-7 trip.");
+    one.end("exit");
+    one.quit();
+    let until_shown = |what: &str| {
+        until("the directory shows it", || {
+            repo.siglum(&["worker", "--once"]);
+            shown(&out).contains(what)
+        });
+    };
+    until_shown("zanzibar-7");
+    let found = world.json(
+        &repo.dir,
+        &["forget", "--pattern", r"zanzibar-\d", "--dry-run"],
+    );
+    assert!(found.to_string().contains(target), "{found}");
+    assert!(shown(&out).contains("zanzibar-7"), "it was a dry run");
+    repo.siglum(&["forget", "--pattern", r"zanzibar-\d", "--yes"])
+        .ok();
+    assert!(!shown(&out).contains("zanzibar"), "{}", shown(&out));
+    until_shown("Plan the [redacted:forgotten] trip.");
+
+    repo.siglum(&["forget", "one", "--yes"]).ok();
+    assert!(!shown(&out).contains("Plan the"), "{}", shown(&out));
+    until_shown("\"number\":1");
+    assert!(!shown(&out).contains("Plan the"), "{}", shown(&out));
+}
+
+#[test]
+fn lines_that_speak_of_a_forgotten_session_go() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    one.prompt("Here.");
+    one.quit();
+    let list = world.json(&repo.dir, &["session", "list"]);
+    let id = list["sessions"][0]["session"].as_str().unwrap();
+    let home = world.siglum_home();
+    let put = |name: &str, content: &str| {
+        let file = home.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, content).unwrap();
+        file
+    };
+    let ticks = format!(
+        "{{\"session\":\"{id}\",\"text\":\"papaya\"}}\n{{\"session\":null,\"text\":\"someone\"}}\n"
+    );
+    let ticks = put("heartbeats/beat.jsonl", &ticks);
+    let answer = put("answers/a.json", &format!("{{\"session\":\"{id}\"}}"));
+    let other = put("answers/b.json", "{\"session\":\"ses_0\"}");
+    repo.siglum(&["forget", "one", "--yes"]).ok();
+    let left = fs::read_to_string(ticks).unwrap();
+    assert_eq!(left, "{\"session\":null,\"text\":\"someone\"}\n");
+    assert_eq!((answer.exists(), other.exists()), (false, true));
+}
+
+#[test]
+fn ledgers_that_a_restore_kept_are_named() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut one = Agent::start(&repo, "one");
+    one.prompt("Here.");
+    one.quit();
+    until("the worker has left", || world.processes().is_empty());
+    let dry = ["forget", "one", "--dry-run"];
+    let none = world.json(&repo.dir, &dry);
+    assert_eq!(none["older_ledgers"], json!([]));
+    let backup = world.root.join("backup.db");
+    repo.siglum(&["backup", backup.to_str().unwrap()]).ok();
+    repo.siglum(&["restore", "--yes", backup.to_str().unwrap()])
+        .ok();
+    let older = world.json(&repo.dir, &dry)["older_ledgers"].clone();
+    let older = older[0].as_str().unwrap();
+    assert!(fs::exists(older).unwrap(), "{older}");
+    let forgotten = repo.siglum(&["forget", "one", "--yes"]);
+    assert_eq!(forgotten.code, Some(0), "{forgotten:?}");
+    assert!(forgotten.stderr.contains(older), "{forgotten:?}");
+    let doctor = repo.siglum(&["doctor", "--secrets", "--json"]).stdout;
+    assert!(doctor.contains(older), "{doctor}");
 }

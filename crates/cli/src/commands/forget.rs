@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_engine::forget::{self, Costs, Holding, Needle, NeedleError, Place, Report};
+use siglum_engine::share::project::DIRECTORY;
 use siglum_engine::views::find;
 use siglum_engine::{World, retention, worker};
 use siglum_ledger::{Ledger, TelemetryStore, read};
@@ -16,7 +17,7 @@ use siglum_ledger::{Ledger, TelemetryStore, read};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::store;
-use crate::text_files::{TextFiles, take_up_notes};
+use crate::text_files::{TextFiles, older_ledgers, take_up_notes};
 use crate::time;
 
 /// The schema of the JSON answer.
@@ -29,8 +30,8 @@ const BATCHES: usize = 64;
 /// Erasure is permanent: the data is removed byte by byte from the ledger, the spools and the file versions. `--rule`
 /// finds secrets by the current redaction rules. Sessions, commits and their verdicts stay, receipts still verify, and
 /// the usage of a session still counts: tokens, model, turn and time. Erased data does not return when a transcript is
-/// read or imported again. The agent's own files are not touched. The write-ahead log and the backups
-/// of a database server keep erased data until they are replaced.
+/// read or imported again. The agent's own files are not touched. Backups keep erased data until they are deleted, and so
+/// do the ledgers that `siglum restore` kept, which are listed, and the write-ahead log of a database server.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -85,6 +86,8 @@ pub struct Json {
     count: u64,
     /// In how many of them it stays, since receipts, the audit or settings rest on them.
     staying: u64,
+    /// Ledgers from before a restore. They were not looked through, and may still hold it: delete them to erase it there.
+    older_ledgers: Vec<String>,
 }
 
 /// A session that goes as a whole.
@@ -188,11 +191,25 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             Costs::Kept
         };
         erase(&world, &mut ledger, &files, (&going, costs), &cx.person())?;
+        show_anew(cx, &mut ledger)?;
     }
+    let older = match store::is_server() {
+        true => Vec::new(),
+        false => older_ledgers(&cx.home),
+    };
     if cx.ui.json {
-        return cx.ui.json(SCHEMA, tell::json(&going, is_wanted));
+        return cx.ui.json(SCHEMA, tell::json(&going, is_wanted, &older));
     }
-    tell::print_outcome(cx, &going, is_wanted);
+    tell::print_outcome(cx, &going, is_wanted, &older);
+    Ok(())
+}
+
+/// Directories that show sessions get what is left of them: the worker feeds them.
+fn show_anew(cx: &Cx, ledger: &mut dyn Ledger) -> Result<(), CommandError> {
+    let projections = read(ledger, |tx| tx.projections())?;
+    if !store::is_server() && projections.iter().any(|p| p.kind == DIRECTORY) {
+        cx.home.start_worker();
+    }
     Ok(())
 }
 

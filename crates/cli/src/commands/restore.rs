@@ -17,6 +17,7 @@ use siglum_ledger::{Aside, Ledger as _, LedgerError, SessionFilter, Spool, Sqlit
 use crate::clock::{self, Ids};
 use crate::cx::Cx;
 use crate::error::CommandError;
+use crate::home::BEFORE_RESTORE;
 use crate::known_ledger;
 use crate::platform::Lock;
 use crate::ui;
@@ -323,6 +324,6 @@ fn set_aside(path: &Path, is_there: bool) -> Result<Option<PathBuf>, CommandErro
 fn kept(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     let time = clock::now().to_string().replace(':', "-");
-    name.push(format!(".before-restore-{time}"));
+    name.push(format!("{BEFORE_RESTORE}{time}"));
     PathBuf::from(name)
 }

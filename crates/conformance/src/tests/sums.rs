@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use rusqlite::Connection;
 use siglum_ledger::sqlite::sums_on;
 use siglum_ledger::testing::{SUMMED, miscounts, tallied, unlike};
-use siglum_ledger::{Ledger, Miscount, read};
+use siglum_ledger::{Durability, Ledger, Miscount, read, write};
 
 use super::fill;
+use crate::sample::session_id;
+use crate::usage::{full, usage};
 
 fn path(dir: &tempfile::TempDir) -> PathBuf {
     dir.path().join("ledger.db")
@@ -20,6 +22,11 @@ fn open(dir: &tempfile::TempDir) -> Box<dyn Ledger + Send> {
 /// A store that every verb wrote to, and the file beside it.
 fn filled(dir: &tempfile::TempDir) -> Connection {
     fill(open(dir));
+    let used = [full("a", 1), usage("b", 2)];
+    write(open(dir).as_mut(), Durability::Process, |tx| {
+        tx.put_usages(session_id(1), &used)
+    })
+    .unwrap();
     let behind = Connection::open(path(dir)).unwrap();
     behind.pragma_update(None, "foreign_keys", false).unwrap();
     sums_on(&behind).unwrap();
@@ -156,4 +163,58 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there_and_its_sums_stay() {
         found: 0,
     };
     assert_eq!(stored_miscounts(), [wanted]);
+}
+
+/// The rows that are not what was stored, by their tables, and the tables with other rows than were stored.
+fn wrong(dir: &tempfile::TempDir) -> (Vec<&'static str>, Vec<Miscount>) {
+    let (unlike, miscounts) = read(open(dir).as_mut(), |tx| {
+        Ok((tx.unlike(9)?, tx.miscounts()?))
+    })
+    .unwrap();
+    (unlike.iter().map(|u| u.table).collect(), miscounts)
+}
+
+#[test]
+fn sums_of_usage_that_are_not_what_messages_come_to_are_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let behind = filled(&dir);
+    for change in [
+        "UPDATE usage_quarters SET output = output + 9",
+        "UPDATE usage_quarters SET model = 'other'",
+        "DELETE FROM usage_quarters",
+    ] {
+        assert_eq!(wrong(&dir), (vec![], vec![]));
+        assert!(behind.execute(change, []).unwrap() > 0, "{change}");
+        assert_eq!(wrong(&dir), (vec!["usage_quarters"], vec![]), "{change}");
+        // They are made anew with the next fold.
+        write(open(&dir).as_mut(), Durability::Process, |tx| {
+            tx.put_usages(session_id(1), &[full("a", 1), usage("b", 2)])
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn the_usage_of_an_older_store_is_summed_and_counted_as_it_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let behind = filled(&dir);
+    behind
+        .execute_batch(
+            "DELETE FROM tallies WHERE name = 'usages'; ALTER TABLE usages DROP COLUMN sum; PRAGMA user_version = 27",
+        )
+        .unwrap();
+    assert_eq!(wrong(&dir), (vec![], vec![]));
+    let both =
+        "UPDATE usages SET output = output + 9; UPDATE usage_quarters SET output = output + 9";
+    behind.execute_batch(both).unwrap();
+    assert_eq!(wrong(&dir), (vec!["usages", "usages"], vec![]));
+    behind
+        .execute_batch("DELETE FROM usages; DELETE FROM usage_quarters")
+        .unwrap();
+    let gone = Miscount {
+        table: "usages",
+        stored: 2,
+        found: 0,
+    };
+    assert_eq!(wrong(&dir), (vec![], vec![gone]));
 }

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
 
-use siglum_domain::SessionId;
 use siglum_domain::audit::Action;
+use siglum_domain::{NativeId, SessionId};
 use siglum_gitstore::ObjectAddress;
 use siglum_ledger::{
     Durability, Holdings, Ledger, LedgerError, SessionRecord, Transaction, read, write,
 };
 
+use super::walk;
 use crate::identity::audit::{self, Entry};
 use crate::identity::names;
 use crate::{EngineError, Here, World};
@@ -60,7 +61,8 @@ pub enum Costs {
 }
 
 /// Forgets what was said and done in a session until now. Its identity, the commits made of it and who wrote which
-/// line stay. `leftovers` are files of spools that no delivery can be read from: those that speak of it go.
+/// line stay. `files` are those beside the ledger that hold text: lines that speak of it go, and so does a delivery that
+/// could not be read.
 ///
 /// # Errors
 /// Those of the ledger or of the object store; what was erased until then stays erased.
@@ -69,7 +71,7 @@ pub fn forget_session(
     ledger: &mut dyn Ledger,
     holding: &Holding,
     costs: Costs,
-    leftovers: &[PathBuf],
+    files: &[PathBuf],
     by: &str,
 ) -> Result<(), EngineError> {
     let session = holding.record.id;
@@ -78,18 +80,33 @@ pub fn forget_session(
     write(ledger, Durability::Disk, |tx| {
         forget_in(tx, world, session, costs, by)
     })?;
-    let natives = read(ledger, |tx| tx.aliases(session))?;
-    for path in leftovers {
+    let (id, natives) = (session.to_string(), read(ledger, |tx| tx.aliases(session))?);
+    let mut names: Vec<&str> = natives.iter().map(NativeId::as_str).collect();
+    names.extend([id.as_str(), holding.record.conversation.as_str()]);
+    let speaks_of_it = |text: &str| names.iter().any(|name| has_name(text, name));
+    for path in files {
         let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        if text.is_ok_and(|text| natives.iter().any(|native| text.contains(native.as_str()))) {
-            fs::remove_file(path).map_err(|source| EngineError::Read {
-                path: path.clone(),
-                source,
-            })?;
+        if let Ok(text) = text
+            && speaks_of_it(&text)
+        {
+            walk::drop_lines(path, &text, speaks_of_it)?;
         }
+    }
+    for projection in walk::shown_in(ledger)? {
+        walk::show_anew(world, ledger, &projection, session)?;
     }
     ledger.scrub()?;
     Ok(())
+}
+
+/// Whether a name is in a text, and not only as a part of another one.
+fn has_name(text: &str, name: &str) -> bool {
+    let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        !before.is_some_and(goes_on) && !after.is_some_and(goes_on)
+    })
 }
 
 /// Forgets what the ledger has of a session, as a part of a transaction. The audit tells of it.
@@ -108,4 +125,19 @@ pub(crate) fn forget_in(
     }
     let entry = Entry::done(by, Action::SessionForgotten).for_session(session);
     audit::record(tx, here, &entry).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_found_as_a_whole() {
+        for text in ["one", "{\"native\":\"one\"}", "session one\n", "é one,"] {
+            assert!(has_name(text, "one"), "{text}");
+        }
+        for text in ["someone", "ones", "one-2", "x_one", "oneé", "o ne", ""] {
+            assert!(!has_name(text, "one"), "{text}");
+        }
+    }
 }

@@ -9,13 +9,14 @@ use siglum_domain::audit::Action;
 use siglum_domain::observation::Fact;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_gitstore::{ObjectAddress, ObjectStore};
-use siglum_ledger::{Durability, Ledger, LedgerError, Payload, Segment, read, write};
+use siglum_ledger::{Durability, Ledger, LedgerError, Payload, Projection, Segment, read, write};
 
 use super::columns;
-use super::needle::Needle;
+use super::needle::{Needle, Replaced};
 use super::report::{Place, Report};
 use crate::identity::audit::{self, Entry};
-use crate::{EngineError, World};
+use crate::share::project::{self, DIRECTORY, Directory};
+use crate::{EngineError, Here, World};
 
 /// How many payloads are in memory at once.
 const PAYLOADS: usize = 64;
@@ -76,6 +77,7 @@ fn walk(
     for file in files {
         beside(file, needle, erase, &mut report)?;
     }
+    directories(world, ledger, needle, erase, &mut report)?;
     Ok(report)
 }
 
@@ -266,45 +268,104 @@ fn beside(
     erase: Option<Timestamp>,
     report: &mut Report,
 ) -> Result<(), EngineError> {
-    let failed = |source| EngineError::Read {
+    let Some(text) = text_of(path)? else {
+        return Ok(());
+    };
+    let texts = text.lines().chain(std::iter::once(text.as_str()));
+    let found: Vec<_> = texts.filter_map(|text| needle.in_text(text)).collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    report.add(None, Place::File(path.to_owned()), rules_of(found));
+    match erase {
+        Some(_) => drop_lines(path, &text, |text| needle.in_text(text).is_some()),
+        None => Ok(()),
+    }
+}
+
+/// What a file says; nothing of one that is not looked through.
+fn text_of(path: &Path) -> Result<Option<String>, EngineError> {
+    if !fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= FILE_MOST) {
+        return Ok(None);
+    }
+    let bytes = fs::read(path).map_err(|source| EngineError::Read {
         path: path.to_owned(),
         source,
-    };
-    if !fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= FILE_MOST) {
-        return Ok(());
-    }
-    let bytes = fs::read(path).map_err(failed)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let hits: Vec<_> = text.lines().map(|line| needle.in_text(line)).collect();
-    let whole = needle.in_text(&text);
-    if whole.is_none() && hits.iter().all(Option::is_none) {
-        return Ok(());
-    }
-    let rules: BTreeSet<_> = hits
-        .iter()
-        .flatten()
-        .chain(&whole)
-        .flat_map(|r| r.rules.clone())
-        .collect();
-    report.add(
-        None,
-        Place::File(path.to_owned()),
-        rules.into_iter().collect(),
-    );
-    if erase.is_none() {
-        return Ok(());
-    }
-    let left: Vec<&str> = text
-        .lines()
-        .zip(&hits)
-        .filter(|(_, hit)| hit.is_none())
-        .map(|(line, _)| line)
-        .collect();
+    })?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn rules_of(found: Vec<Replaced>) -> Vec<&'static str> {
+    let rules: BTreeSet<_> = found.into_iter().flat_map(|found| found.rules).collect();
+    rules.into_iter().collect()
+}
+
+/// Erases lines from a file beside the ledger; where its lines do not stand by themselves, it goes as a whole.
+pub(super) fn drop_lines(
+    path: &Path,
+    text: &str,
+    goes: impl Fn(&str) -> bool,
+) -> Result<(), EngineError> {
+    let left: Vec<&str> = text.lines().filter(|line| !goes(line)).collect();
     let left = left.join("\n") + "\n";
     let ending = path.extension().and_then(|e| e.to_str());
-    if matches!(ending, Some("log" | "jsonl")) && needle.in_text(&left).is_none() {
-        fs::write(path, left).map_err(failed)
-    } else {
-        fs::remove_file(path).map_err(failed)
+    let done = match matches!(ending, Some("log" | "jsonl")) && !goes(&left) {
+        true => fs::write(path, left),
+        false => fs::remove_file(path),
+    };
+    done.map_err(|source| EngineError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Directories that show what is committed: a session in whose file it is found is shown anew, with what is left of it.
+fn directories(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+    needle: &Needle,
+    erase: Option<Timestamp>,
+    report: &mut Report,
+) -> Result<(), EngineError> {
+    for projection in shown_in(ledger)? {
+        let dir = Directory::at(&projection.target);
+        for session in dir.sessions() {
+            let path = dir.path(session);
+            let text = text_of(&path)?.unwrap_or_default();
+            let found: Vec<_> = text
+                .lines()
+                .filter_map(|line| needle.in_json(line))
+                .collect();
+            if found.is_empty() {
+                continue;
+            }
+            report.add(Some(session), Place::File(path), rules_of(found));
+            if erase.is_some() {
+                show_anew(world, ledger, &projection, session)?;
+            }
+        }
     }
+    Ok(())
+}
+
+/// The projections that are directories.
+pub(super) fn shown_in(ledger: &mut dyn Ledger) -> Result<Vec<Projection>, LedgerError> {
+    let mut projections = read(ledger, |tx| tx.projections())?;
+    projections.retain(|projection| projection.kind == DIRECTORY);
+    Ok(projections)
+}
+
+/// Takes what a directory has of a session, so that it gets what is left of it.
+pub(super) fn show_anew(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    projection: &Projection,
+    session: SessionId,
+) -> Result<(), EngineError> {
+    let mut sink = Directory::at(&projection.target);
+    let emptied = project::rebuild(here, ledger, &projection.name, &mut sink, Some(session))?;
+    emptied.map(drop).map_err(|error| EngineError::Write {
+        path: sink.path(session),
+        source: std::io::Error::other(error),
+    })
 }

@@ -2,18 +2,21 @@
 
 use siglum_domain::{SessionId, Timestamp};
 
+use super::projections::restart_directories;
 use super::queue::segment_row;
 use super::usage::change_usages;
 use crate::columns::{Col, Value, int};
 use crate::database::Database;
 use crate::record::*;
 use crate::row::pack;
-use crate::sql::sql;
+use crate::sql::{Sql, sql};
 use crate::stored::pack_lines;
 use crate::telemetry::{KeptTelemetry, TelemetryStore};
 use crate::{Forgetting, LedgerError, TextColumn};
 
 type Result<T> = std::result::Result<T, LedgerError>;
+
+const OF_SESSION: Sql<'_> = sql!("[tenant = $1 AND] session = ?1");
 
 /// What a store does about erasing in its own way.
 pub(crate) trait OwnForgetting: Database {
@@ -70,9 +73,9 @@ impl<D: OwnForgetting> Forgetting for D {
             "[tenant = $1 AND] stream IN (SELECT stream FROM transcripts WHERE [tenant = $1 AND] session = ?1)"
         );
         self.delete("segments", segments, &[&Col(session)])?;
+        self.delete("erasures", OF_SESSION, &[&Col(session)])?;
         for sql in [
             sql!("DELETE FROM summaries WHERE [tenant = $1 AND] session = ?1"),
-            sql!("DELETE FROM erasures WHERE [tenant = $1 AND] session = ?1"),
             sql!(
                 "UPDATE edits SET before_object = NULL, after_object = NULL, detail = NULL WHERE [tenant = $1 AND] session = ?1"
             ),
@@ -96,10 +99,11 @@ impl<D: OwnForgetting> Forgetting for D {
             );
             db.run(sql, &[&Col(session)]).map(drop)
         })?;
-        for table in ["pipeline_events", "runs", "interactions"] {
+        for table in ["pipeline_events", "runs", "interactions", "usages"] {
             self.sum(table, "session = ?1", &[&Col(session)])?;
         }
         self.sum("sessions", "id = ?1", &[&Col(session)])?;
+        restart_directories(self, session, at)?;
         self.session_changed(session)
     }
 
@@ -112,21 +116,22 @@ impl<D: OwnForgetting> Forgetting for D {
         );
         self.run(sql, &[&Col(session), &Col(at)])?;
         self.unindex(session)?;
+        self.delete("erasures", OF_SESSION, &[&Col(session)])?;
         for sql in [
             sql!("DELETE FROM summaries WHERE [tenant = $1 AND] session = ?1"),
-            sql!("DELETE FROM erasures WHERE [tenant = $1 AND] session = ?1"),
             sql!("DELETE FROM run_events WHERE [tenant = $1 AND] session = ?1"),
         ] {
             self.run(sql, &[&Col(session)])?;
         }
         change_usages(self, session, |db| {
-            let sql = sql!(
-                "DELETE FROM usages WHERE [tenant = $1 AND] session = ?1 AND NOT \
+            let rows = sql!(
+                "[tenant = $1 AND] session = ?1 AND NOT \
                  (SELECT forgotten_whole FROM sessions WHERE [tenant = $1 AND] id = ?1)"
             );
-            db.run(sql, &[&Col(session)]).map(drop)
+            db.delete("usages", rows, &[&Col(session)]).map(drop)
         })?;
         self.sum("sessions", "id = ?1", &[&Col(session)])?;
+        restart_directories(self, session, at)?;
         self.session_changed(session)
     }
 

@@ -6,6 +6,7 @@ use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 
 use super::listing::{SESSION, session_row};
 use super::log::{ENTRY, RECEIPT, entry_row, receipt_row};
+use super::usage::unlike_sums;
 use crate::columns::{Col, Row, Value, int};
 use crate::database::Database;
 use crate::integrity::Read;
@@ -373,7 +374,13 @@ impl<D: OwnIntegrity> Integrity for D {
     }
 
     fn unlike(&mut self, limit: usize) -> Result<Vec<Unlike>> {
-        self.unlike_rows(limit)
+        let mut unlike = self.unlike_rows(limit)?;
+        let sums = unlike_sums(self, limit)?.into_iter();
+        unlike.extend(sums.map(|session| Unlike {
+            table: "usage_quarters",
+            row: format!("session {session}"),
+        }));
+        Ok(unlike)
     }
 
     fn unlike_entries(

@@ -87,6 +87,18 @@ pub(crate) fn make_due(
     Ok(())
 }
 
+/// Something of a session was erased. Directories have what was committed word by word: they begin it anew, from `at` on.
+pub(super) fn restart_directories(
+    db: &mut impl Database,
+    session: SessionId,
+    at: Timestamp,
+) -> Result<()> {
+    let sql = sql!("UPDATE deliveries SET taken = 0, left_out = 0, since = " SINCE "0" OR_SINCE ", retry_at = ?2, " CLEARED
+         " WHERE [tenant = $1 AND] session = ?1 \
+         AND projection IN (SELECT name FROM projections WHERE [tenant = $1 AND] kind = 'directory')");
+    db.run(sql, &[&Col(session), &Col(at)]).map(drop)
+}
+
 impl<D: OwnProjections> Projections for D {
     fn put_projection(&mut self, p: &Projection) -> Result<()> {
         // Receipts that are being stored right now are waited for, and wait: each holds the tenant's row.

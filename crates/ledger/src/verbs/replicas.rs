@@ -362,14 +362,15 @@ impl<D: OwnReplicas> Replicas for D {
 
     fn put_erasure(&mut self, session: SessionId, restored: Option<u64>) -> Result<()> {
         let Some(restored) = restored else {
-            let sql = sql!("DELETE FROM erasures WHERE [tenant = $1 AND] session = ?1");
-            return self.run(sql, &[&Col(session)]).map(drop);
+            let rows = sql!("[tenant = $1 AND] session = ?1");
+            return self.delete("erasures", rows, &[&Col(session)]).map(drop);
         };
         let sql = sql!(
             "INSERT INTO erasures ([tenant,] session, restored) VALUES ([$1,] ?1, ?2) \
              ON CONFLICT ([tenant,] session) DO UPDATE SET restored = excluded.restored"
         );
-        self.run(sql, &[&Col(session), &int(restored)]).map(drop)
+        self.run(sql, &[&Col(session), &int(restored)])?;
+        self.sum("erasures", "session = ?1", &[&Col(session)])
     }
 
     fn restore_rows(&mut self, session: SessionId, rows: &[ReplicaRow]) -> Result<()> {

@@ -13,7 +13,7 @@ use crate::sql::{Sql, sql};
 use crate::stored::unreadable_session;
 use crate::usage::{
     commit_head, commit_time, pack_left_out, pack_quarter_left_out, quarter_past, quarters,
-    unpack_left_out, unpack_quarter_left_out,
+    unpack_left_out, unpack_quarter_left_out, unsplit,
 };
 use crate::{
     LedgerError, QuarterRecord, SessionCommit, SessionLink, UsageQuarter, UsageRecord, UsageSession,
@@ -23,6 +23,7 @@ type Result<T> = std::result::Result<T, LedgerError>;
 
 const USAGE: &str = "session, event, request, turn, at, model, subagent, branch, source, input, output, \
      cache_read, cache_write, left_out";
+const VALUES: &str = "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14";
 
 /// Messages with whether they are copies of those of another session. What else is asked stands behind it.
 const MESSAGES: &str = "SELECT u.session, u.event, u.request, u.turn, u.at, u.model, u.subagent, u.branch, u.source, u.input, \
@@ -177,12 +178,48 @@ fn messages(db: &mut impl Database, session: SessionId) -> Result<BTreeSet<(Stri
     Ok(messages.into_iter().collect())
 }
 
+/// What the messages of a session cost.
+fn session_usages(db: &mut impl Database, session: SessionId) -> Result<Vec<UsageRecord>> {
+    let of_session =
+        sql!(MESSAGES " WHERE [u.tenant = $1 AND] u.session = ?1 ORDER BY u.session, u.event");
+    db.rows(of_session, &[&Col(session)], usage_row)
+}
+
+/// The sessions whose sums are not what their messages come to, so many.
+pub(super) fn unlike_sums(db: &mut impl Database, limit: usize) -> Result<Vec<SessionId>> {
+    let using = sql!(
+        "SELECT s.id FROM sessions s WHERE [s.tenant = $1|typeof(s.id) = 'blob' AND length(s.id) = 16] AND \
+         (EXISTS (SELECT 1 FROM usages u WHERE [u.tenant = $1 AND] u.session = s.id) OR \
+         EXISTS (SELECT 1 FROM usage_quarters q WHERE [q.tenant = $1 AND] q.session = s.id)) ORDER BY s.id"
+    );
+    let sessions: Vec<SessionId> = db.rows(using, &[], |row| row.get(0))?;
+    let mut unlike = Vec::new();
+    for session in sessions {
+        if unlike.len() < limit && !is_summed_up(db, session)? {
+            unlike.push(session);
+        }
+    }
+    Ok(unlike)
+}
+
+/// Whether the sums of a session are what its messages come to. Where those are damaged, their own rows tell of it.
+fn is_summed_up(db: &mut impl Database, session: SessionId) -> Result<bool> {
+    let of_session = sql!(QUARTERS " JOIN sessions s ON [s.tenant = $1 AND] s.id = q.session \
+         WHERE [q.tenant = $1 AND] q.session = ?1");
+    let stored = db.rows(of_session, &[&Col(session)], |row| {
+        Ok(quarter_row(row)?.quarter)
+    });
+    match (session_usages(db, session), stored) {
+        (Err(LedgerError::Damaged(_)), _) => Ok(true),
+        (_, Err(LedgerError::Damaged(_))) => Ok(false),
+        (messages, stored) => Ok(unsplit(stored?) == unsplit(quarters(&messages?, &[]))),
+    }
+}
+
 /// Sums the usage of a session up anew.
 pub(crate) fn sum_up(db: &mut impl Database, session: SessionId) -> Result<()> {
     // First what may be damaged: the sums stay then.
-    let of_session =
-        sql!(MESSAGES " WHERE [u.tenant = $1 AND] u.session = ?1 ORDER BY u.session, u.event");
-    let messages = db.rows(of_session, &[&Col(session)], usage_row)?;
+    let messages = session_usages(db, session)?;
     let of_session =
         sql!("SELECT at, seen_by, facts FROM commits WHERE [tenant = $1 AND] session = ?1");
     let splits = commit_times(db, of_session, &[&Col(session)])?;
@@ -264,15 +301,15 @@ pub(crate) fn replace_usages(
     session: SessionId,
     usages: &[Usage],
 ) -> Result<()> {
-    let sql = sql!(
-        "DELETE FROM usages WHERE [tenant = $1 AND] session = ?1 AND (at <= \
+    let stale = sql!(
+        "[tenant = $1 AND] session = ?1 AND (at <= \
          (SELECT forgotten_at FROM sessions WHERE [tenant = $1 AND] id = ?1 AND forgotten_whole)) IS NOT TRUE"
     );
-    db.run(sql, &[&Col(session)])?;
-    let sql = sql!("INSERT INTO usages ([tenant,] " USAGE ") \
-         VALUES ([$1,] ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING");
+    db.delete("usages", stale, &[&Col(session)])?;
+    let sql = sql!("INSERT INTO usages ([tenant,] " USAGE "[|, sum]) \
+         VALUES ([$1,] " VALUES "[|, row_sum(" VALUES ")]) ON CONFLICT DO NOTHING");
     for u in usages {
-        db.run(
+        let written = db.run(
             sql,
             &[
                 &Col(session),
@@ -291,11 +328,15 @@ pub(crate) fn replace_usages(
                 &pack_left_out(u),
             ],
         )?;
+        if written > 0 {
+            let row = "session = ?1 AND event = ?2";
+            db.count_new("usages", row, &[&Col(session), &u.event])?;
+        }
     }
     Ok(())
 }
 
 pub(crate) fn drop_usages(db: &mut impl Database, session: SessionId) -> Result<()> {
-    let sql = sql!("DELETE FROM usages WHERE [tenant = $1 AND] session = ?1");
-    db.run(sql, &[&Col(session)]).map(drop)
+    let all = sql!("[tenant = $1 AND] session = ?1");
+    db.delete("usages", all, &[&Col(session)]).map(drop)
 }

@@ -9,7 +9,7 @@ use crate::commands::forget::{FoundJson, place};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::store;
-use crate::text_files::TextFiles;
+use crate::text_files::{TextFiles, older_ledgers};
 use crate::ui;
 
 /// How many places of a rule are shown.
@@ -21,16 +21,32 @@ pub(super) fn check(cx: &Cx) -> (Vec<Check>, Vec<FoundJson>) {
         return (Vec::new(), Vec::new());
     }
     match search(cx) {
-        Ok(report) => (
-            secret_checks(&report),
-            report.found.iter().map(FoundJson::from_match).collect(),
-        ),
+        Ok(report) => {
+            let mut checks = secret_checks(&report);
+            checks.extend(older_ledger_check(cx));
+            let found = report.found.iter().map(FoundJson::from_match);
+            (checks, found.collect())
+        }
         Err(error) => {
             let check =
                 Check::problem("secrets", format!("{:#}", error.source)).details(error.hints);
             (vec![check], Vec::new())
         }
     }
+}
+
+/// What no walk looks through.
+fn older_ledger_check(cx: &Cx) -> Option<Check> {
+    let files = match store::is_server() {
+        true => Vec::new(),
+        false => older_ledgers(&cx.home),
+    };
+    let text = "`siglum restore` kept older ledgers, which are not searched and from which nothing is erased";
+    (!files.is_empty()).then(|| {
+        Check::note("secrets", text)
+            .details(files.iter().map(|file| file.display().to_string()))
+            .remedy("Delete these files once they are no longer needed.")
+    })
 }
 
 fn search(cx: &Cx) -> Result<Report, CommandError> {

@@ -1,6 +1,7 @@
 //! What goes, for people and as JSON. What was found is never shown.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use siglum_engine::forget::{Holding, Place, Report};
 
@@ -55,7 +56,7 @@ fn print_places(cx: &Cx, report: &Report) -> Result<(), CommandError> {
     Ok(())
 }
 
-pub(super) fn print_outcome(cx: &Cx, going: &Going, done: bool) {
+pub(super) fn print_outcome(cx: &Cx, going: &Going, done: bool, older: &[PathBuf]) {
     cx.ui.status(match (going, done) {
         (Going::Found(_, report), _) if report.count == 0 => {
             "Nothing that matches is stored.".to_owned()
@@ -82,6 +83,13 @@ pub(super) fn print_outcome(cx: &Cx, going: &Going, done: bool) {
             "not erased in {}: names that receipts, the audit log or settings depend on",
             ui::plural(report.staying, "place")
         ));
+    }
+    if !older.is_empty() {
+        cx.ui.warning(format!(
+            "`siglum restore` kept older ledgers, which may still hold it: {}",
+            paths(older).join(", ")
+        ));
+        cx.ui.hint("Delete these files to erase it there, too.");
     }
     if !done {
         return;
@@ -110,7 +118,12 @@ pub(super) fn print_outcome(cx: &Cx, going: &Going, done: bool) {
     ));
 }
 
-pub(super) fn json(going: &Going, done: bool) -> Json {
+fn paths(files: &[PathBuf]) -> Vec<String> {
+    files.iter().map(|f| f.display().to_string()).collect()
+}
+
+pub(super) fn json(going: &Going, done: bool, older: &[PathBuf]) -> Json {
+    let older_ledgers = paths(older);
     let session = |s: &Holding| SessionJson {
         id: s.record.id.to_string(),
         agent: s.record.agent.to_string(),
@@ -125,6 +138,7 @@ pub(super) fn json(going: &Going, done: bool) -> Json {
             found: Vec::new(),
             count: 0,
             staying: 0,
+            older_ledgers,
         },
         Going::Found(_, report) => Json {
             done,
@@ -132,6 +146,7 @@ pub(super) fn json(going: &Going, done: bool) -> Json {
             found: report.found.iter().map(FoundJson::from_match).collect(),
             count: report.count,
             staying: report.staying,
+            older_ledgers,
         },
     }
 }

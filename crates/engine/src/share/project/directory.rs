@@ -90,7 +90,9 @@ impl Directory {
         sessions
     }
 
-    fn path(&self, session: SessionId) -> PathBuf {
+    /// The file of a session.
+    #[must_use]
+    pub fn path(&self, session: SessionId) -> PathBuf {
         self.dir.join(format!("{session}.jsonl"))
     }
 }

@@ -3,7 +3,8 @@
 //! A [`Sink`] gets every receipt of every session, in order within a session, once in effect. It fails, lags or hangs
 //! by itself: nothing here is in the way of a commit or of another sink. What it says of how far it has come counts
 //! more than our cursor: one that lost something gets it again, and one that has something that the ledger never
-//! said, since one of them came from a backup, is emptied and filled again. Nothing is ever taken back from it.
+//! said, since one of them came from a backup, is emptied and filled again. Nothing is taken back from it, but for what was
+//! forgotten, from a directory.
 
 mod directory;
 mod program;
@@ -26,6 +27,9 @@ use crate::Here;
 use crate::share::scope::Guard;
 use crate::world::Slice;
 
+/// The kind of a projection that is a directory.
+pub const DIRECTORY: &str = "directory";
+
 /// How long a session is kept from other workers while its receipts are handed over, in ms.
 const CLAIM_MS: i64 = 60_000;
 /// How many sessions one slice takes.
@@ -43,13 +47,13 @@ const REFUSALS: u32 = 3;
 pub const OTLP: &str = "otlp";
 
 /// What projections can be that are kept in the ledger, so that the worker feeds them.
-pub const KINDS: &[&str] = &["directory", "program", siglum_ledger::DESTINATION, OTLP];
+pub const KINDS: &[&str] = &[DIRECTORY, "program", siglum_ledger::DESTINATION, OTLP];
 
 /// The sink of a projection that the worker feeds; nothing for one that its own program feeds.
 #[must_use]
 pub fn sink(projection: &Projection) -> Option<Box<dyn Sink>> {
     match projection.kind.as_str() {
-        "directory" => Some(Box::new(Directory::at(&projection.target))),
+        DIRECTORY => Some(Box::new(Directory::at(&projection.target))),
         "program" => Some(Box::new(Program::new(&projection.target))),
         _ => None,
     }
@@ -212,7 +216,8 @@ fn hand_over(
     let (Some(record), Some(kinds)) = (record, kinds) else {
         return Err(Trouble::Lost);
     };
-    let mut has = where_it_is(ledger, &claim.delivery, sink)?.max(claim.delivery.left_out);
+    let has = where_it_is(ledger, &claim.delivery, &record, sink)?;
+    let mut has = has.max(claim.delivery.left_out);
     let receipts = read(ledger, |tx| tx.receipts_after(session, has, RECEIPTS))?;
     if has < claim.delivery.taken {
         claim.until = noted(ledger, claim, |tx| {
@@ -291,10 +296,12 @@ fn noted<T>(
 }
 
 /// The last receipt that the sink has. One that is ahead of the ledger, or that has what the ledger never said, is
-/// emptied; so is one that has more than was handed to it, since nobody knows what is before that.
+/// emptied; so is one that has more than was handed to it, since nobody knows what is before that, and one that begins a
+/// session anew of which something was forgotten: receipts do not tell what they sealed from what is left of it.
 fn where_it_is(
     ledger: &mut dyn Ledger,
     delivery: &Delivery,
+    record: &SessionRecord,
     sink: &mut dyn Sink,
 ) -> Result<u64, Trouble> {
     let session = delivery.session;
@@ -303,6 +310,10 @@ fn where_it_is(
         Position::Nothing => return Ok(0),
         Position::At { number, digest } => (number, digest),
     };
+    if delivery.taken == 0 && record.forgotten.is_some() {
+        sink.reset(session)?;
+        return Ok(0);
+    }
     let ours = match number {
         0 => None,
         number => read(ledger, |tx| tx.receipts_after(session, number - 1, 1))?.pop(),

@@ -287,6 +287,36 @@ fn a_directory_has_a_line_for_each_receipt_whatever_died() {
 }
 
 #[test]
+fn a_directory_begins_a_session_anew_of_which_something_was_forgotten() {
+    let mut stage = Stage::new();
+    let out = stage.dir.path().join("out");
+    stage.play(|world, ledger| {
+        let (target, scope) = (out.to_str().unwrap(), Scope::in_process());
+        add(world, ledger, "p", DIRECTORY, target, &scope).unwrap();
+    });
+    let sessions = [
+        (turns(&mut stage, "one", 1, 1), vec![1]),
+        (turns(&mut stage, "two", 1, 2), vec![1, 2]),
+    ];
+    let mut sink = Directory::at(&out);
+    fed(&mut stage, &mut sink);
+    stage.now.set(1_000);
+    for (session, receipts) in sessions {
+        let shown = || fs::read_to_string(out.join(format!("{session}.jsonl"))).unwrap();
+        assert!(shown().contains("Do t1"), "{}", shown());
+        stage.play(|world, ledger| {
+            write(ledger, Durability::Process, |tx| {
+                tx.forget_session(session, world.now())
+            })
+            .unwrap();
+        });
+        fed(&mut stage, &mut sink);
+        assert!(!shown().contains("Do t"), "{}", shown());
+        assert_eq!(numbers(&stage, session), receipts);
+    }
+}
+
+#[test]
 fn what_is_left_out_of_a_directory_is_no_gap_and_a_lost_beginning_is_one() {
     let mut stage = followed();
     let one = turns(&mut stage, "one", 1, 1);

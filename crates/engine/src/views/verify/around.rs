@@ -6,7 +6,7 @@ use siglum_domain::SessionId;
 use siglum_domain::audit::Wrong;
 use siglum_domain::receipt::payload_digest;
 use siglum_gitstore::{GitError, ObjectAddress};
-use siglum_ledger::{Ledger, LedgerError, LogRow, Miscount, OpenTurn, read};
+use siglum_ledger::{Ledger, LedgerError, LogRow, Miscount, OpenTurn, Unlike, read};
 
 use super::RESTORE;
 use super::report::{Kind, Problem, Report};
@@ -14,6 +14,8 @@ use crate::commits::contents::FILE_MOST;
 use crate::identity::repositories::usable_git;
 use crate::{EngineError, World};
 
+/// What to do about sums of usage.
+const ADD_UP: &str = "`siglum rebuild summaries` adds the usage of all sessions up again.";
 /// How many rows of a table that went bad are told.
 const UNLIKE_MOST: usize = 20;
 /// How many rows are read at a time.
@@ -232,10 +234,13 @@ pub(super) fn rotten_entries(
 
 /// Rows beside the logs that nothing else verifies and whose columns are not what was stored.
 pub(super) fn rotten(ledger: &mut dyn Ledger, report: &mut Report) -> Result<(), LedgerError> {
-    for unlike in read(ledger, |tx| tx.unlike(UNLIKE_MOST))? {
-        let place = format!("a row in {}", unlike.table);
-        let what = format!("its columns are not what was stored: {}", unlike.row);
-        report.damaged(None, place, what, RESTORE);
+    for Unlike { table, row } in read(ledger, |tx| tx.unlike(UNLIKE_MOST))? {
+        let place = format!("a row in {table}");
+        let (what, remedy) = match table {
+            "usage_quarters" => ("it is not what the messages come to", ADD_UP),
+            _ => ("its columns are not what was stored", RESTORE),
+        };
+        report.damaged(None, place, format!("{what}: {row}"), remedy);
     }
     Ok(())
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use siglum_conformance::tamper;
-use siglum_domain::observation::{FileVersion, StartKind};
+use siglum_domain::fold::{Records, Usage};
+use siglum_domain::observation::{FileVersion, Source, StartKind, Tokens};
 use siglum_domain::{ConversationId, SessionId};
 use siglum_gitstore::ObjectAddress;
 use siglum_ledger::{Ledger as _, SessionFilter, write};
@@ -299,6 +300,58 @@ fn what_was_forgotten_is_neither_missing_nor_damaged() {
         kinds(&report),
         [(Kind::Missing, Some(gone), "entry 4 (prompt)")]
     );
+}
+
+/// The log makes nothing of it anew.
+#[test]
+fn what_a_forgotten_session_cost_does_not_change_unseen() {
+    let (mut stage, sessions) = stage();
+    stage.now.set(5_000);
+    let gone = sessions[3];
+    let message = Usage {
+        event: "e".to_owned(),
+        request: None,
+        turn: None,
+        at: at(2),
+        model: None,
+        subagent: None,
+        branch: None,
+        source: Source::Transcript,
+        tokens: Tokens {
+            output: 7,
+            ..Tokens::default()
+        },
+        repeated: Records::default(),
+        retold: Records::default(),
+    };
+    stage.play(|world, ledger| {
+        write(ledger, Durability::Process, |tx| {
+            tx.put_usages(gone, std::slice::from_ref(&message))
+        })
+        .unwrap();
+        let holding = forget::holding(ledger, gone).unwrap().unwrap();
+        forget::forget_session(world, ledger, &holding, forget::Costs::Kept, &[], "Ann").unwrap();
+    });
+    stage.slice();
+    let report = checked(&mut stage, None);
+    assert!(report.is_sound(), "{:?}", report.problems);
+    // With the second one, the sums are what the messages come to.
+    for table in ["usage_quarters", "usages"] {
+        let more = format!("UPDATE {table} SET output = output + 9 WHERE session = ?1");
+        damage(&stage, &more, gone);
+        let place = format!("a row in {table}");
+        let damaged = (Kind::Damaged, None, place.as_str());
+        assert_eq!(kinds(&checked(&mut stage, None)), [damaged]);
+    }
+    for table in ["usages", "usage_quarters"] {
+        damage(
+            &stage,
+            &format!("DELETE FROM {table} WHERE session = ?1"),
+            gone,
+        );
+    }
+    let missing = (Kind::Missing, None, "the table usages");
+    assert_eq!(kinds(&checked(&mut stage, None)), [missing]);
 }
 
 #[test]

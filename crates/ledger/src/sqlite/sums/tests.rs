@@ -27,7 +27,6 @@ const WITHOUT: &[&str] = &[
     "summaries",
     "traced_sessions",
     "usage_quarters",
-    "usages",
     // How far something is, and queues.
     "active_runs",
     "context_gaps",
@@ -37,7 +36,6 @@ const WITHOUT: &[&str] = &[
     "deliveries",
     "destinations",
     "documents",
-    "erasures",
     "forwards",
     "leases",
     "meta",

@@ -1,0 +1,2 @@
+-- What messages cost, and how far replicas came back, has sums from here on (`ledger::sums`), which the program that migrates
+-- begins with what is there. Of a session that was forgotten, nothing makes it anew.
