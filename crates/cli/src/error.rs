@@ -122,6 +122,22 @@ impl CommandError {
         matches!(ledger, Some(LedgerError::Lost(_)))
     }
 
+    /// Whether what is stored cannot be read.
+    pub fn is_damaged_ledger(&self) -> bool {
+        let ledger = self.source.downcast_ref::<LedgerError>();
+        matches!(ledger, Some(LedgerError::Damaged(_)))
+    }
+
+    /// Says which file is damaged, where the error came up only after that was opened.
+    #[must_use]
+    pub fn naming_ledger(self, ledger: &Path) -> Self {
+        let path = ledger.display().to_string();
+        match self.is_damaged_ledger() && !format!("{:#}", self.source).contains(&path) {
+            true => self.hint(format!("The ledger is {path}.")),
+            false => self,
+        }
+    }
+
     /// Adds what to do.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Self {
