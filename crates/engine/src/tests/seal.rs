@@ -1,5 +1,7 @@
 //! What the worker seals, folds and sets aside.
 
+use std::path::Path;
+
 use siglum_domain::fold;
 use siglum_domain::observation::{Side, Source, StartKind, ToolClass};
 use siglum_domain::receipt::{GENESIS, verifies};
@@ -208,18 +210,14 @@ fn a_long_log_that_grows_is_folded_when_it_is_silent() {
     assert_eq!(fold(&mut stage, 50), (1, 0));
 }
 
-#[test]
-fn a_transcript_that_cannot_be_read_is_set_aside_after_three_times() {
-    let mut stage = Stage::new();
-    let one = stage.hear(says("one", vec![started(1, StartKind::Startup)]));
-    let link = stage.dir.path().join("one.jsonl");
-    std::os::unix::fs::symlink("/etc/hostname", &link).unwrap();
+/// Has the worker read a transcript of a session.
+fn want(stage: &mut Stage, session: SessionId, id: &str, path: &Path) {
     let record = TranscriptRecord {
-        stream: "one".to_owned(),
+        stream: id.to_owned(),
         agent: agent(),
-        session: one,
-        native: native("one"),
-        path: link.to_string_lossy().into_owned(),
+        session,
+        native: native(id),
+        path: path.to_string_lossy().into_owned(),
         subagent: None,
         file: String::new(),
         read_to: 0,
@@ -231,6 +229,35 @@ fn a_transcript_that_cannot_be_read_is_set_aside_after_three_times() {
         tx.want_transcript(&record)
     })
     .unwrap();
+}
+
+#[test]
+fn a_long_transcript_is_in_the_way_of_no_other_session() {
+    let mut stage = Stage::new();
+    let long = stage.hear(says("long", vec![started(1, StartKind::Startup)]));
+    let other = stage.hear(says("other", vec![prompt("p", 2), stopped("p", 3)]));
+    let path = stage.dir.path().join("long.jsonl");
+    let line = format!("{}\n", "x".repeat(1 << 20));
+    std::fs::write(&path, line.repeat(9)).unwrap();
+    want(&mut stage, long, "long", &path);
+    stage.slice();
+    assert_eq!(stage.read(|tx| tx.wanted_transcripts(9)).len(), 1);
+    let unfolded = stage.read(|tx| tx.unfolded(9));
+    assert!(!unfolded.contains(&other), "it waits for the long one");
+    assert!(unfolded.contains(&long), "it is folded at its end");
+    while !stage.read(|tx| tx.wanted_transcripts(9)).is_empty() {
+        stage.slice();
+    }
+    assert!(stage.read(|tx| tx.unfolded(9)).is_empty());
+}
+
+#[test]
+fn a_transcript_that_cannot_be_read_is_set_aside_after_three_times() {
+    let mut stage = Stage::new();
+    let one = stage.hear(says("one", vec![started(1, StartKind::Startup)]));
+    let link = stage.dir.path().join("one.jsonl");
+    std::os::unix::fs::symlink("/etc/hostname", &link).unwrap();
+    want(&mut stage, one, "one", &link);
     let mut run = worker::Run::default();
     for parked in [0, 0, 1, 1] {
         stage.play(|world, ledger| worker::slice(world, ledger, &[], &mut run).unwrap());
