@@ -358,3 +358,19 @@ impl From<serde_json::Error> for CommandError {
         Self::new(Kind::Bug, error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_about_a_damaged_ledger_names_its_file_once() {
+        let ledger = Path::new("/home/ada/siglum/ledger.db");
+        let hints = |error: CommandError| error.naming_ledger(ledger).hints.join(" ");
+        let damaged = |what: &str| CommandError::from(LedgerError::Damaged(what.to_owned()));
+        assert!(hints(damaged("a page")).contains("/siglum/ledger.db"));
+        let named = hints(damaged("/home/ada/siglum/ledger.db: a page"));
+        assert!(!named.contains("/siglum/ledger.db"), "{named}");
+        assert_eq!(hints(CommandError::failed("something else")), "");
+    }
+}
