@@ -143,7 +143,7 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
     examine(args, cx, &mut ledger)?;
     let path = cx.home.ledger();
     let kept = kept(&path);
-    let mut old = current(&path)?;
+    let mut old = current_ledger(&path)?;
     let readable = old.as_ref().and_then(|old| old.as_ref().ok());
     let present = readable.map(SqliteLedger::id);
     same(args, known_ledger::load(&cx.home).or(present), ledger.id())?;
@@ -192,7 +192,7 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
 
 /// The ledger that is replaced, or why it cannot be read: where it is damaged, or where a newer program migrated it, so that
 /// whoever goes back to this program can restore the backup from before. Nothing where there is none.
-fn current(path: &Path) -> Result<Option<Result<SqliteLedger, LedgerError>>, CommandError> {
+fn current_ledger(path: &Path) -> Result<Option<Result<SqliteLedger, LedgerError>>, CommandError> {
     match fs::metadata(path) {
         Ok(meta) if !meta.is_file() || meta.len() > 0 => {}
         _ => return Ok(None),

@@ -126,7 +126,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 
 fn plan(args: &Args, cx: &Cx, repo: Option<&Repo>) -> Result<Going, CommandError> {
     let mut notes = Vec::new();
-    let repo = own(args, cx, repo, &mut notes)?;
+    let repo = own_repository(args, cx, repo, &mut notes)?;
     let others = others(cx, repo);
     let names: Vec<String> = match &others {
         Ok(dirs) => dirs.iter().map(|d| Cx::tilde(&checkout_of(d))).collect(),
@@ -177,7 +177,7 @@ fn plan(args: &Args, cx: &Cx, repo: Option<&Repo>) -> Result<Going, CommandError
 }
 
 /// The repository, unless another user switched it on: with `--global` that one is left out, else nothing is changed.
-fn own<'r>(
+fn own_repository<'r>(
     args: &Args,
     cx: &Cx,
     repo: Option<&'r Repo>,
