@@ -1,5 +1,8 @@
 //! What a command works with: ledger, repository, world, output.
 
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use siglum_domain::redact::Redactor;
@@ -7,7 +10,7 @@ use siglum_domain::{LedgerId, Oid, SessionId};
 use siglum_engine::driven::launch;
 use siglum_engine::identity::repositories::{self, Recognised};
 use siglum_engine::{EngineError, Here, World, settle, worker};
-use siglum_gitstore::hooks::HookSite;
+use siglum_gitstore::hooks::{self, HookSite};
 use siglum_gitstore::{Git, ObjectStore, Repo, discover, is_bare, without_checkout};
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{Ledger, RepositoryRecord, Spool, SqliteLedger, read};
@@ -264,7 +267,47 @@ impl Cx {
                 "Run this as the user who owns the repository, or add the repository to git's `safe.directory`.",
             )
         })?;
-        self.hook_site(repo)
+        let site = self.hook_site(repo)?;
+        self.check_user(repo, &site)?;
+        Ok(site)
+    }
+
+    /// Refuses to change what another user switched on: their hooks would run our program, or none, and what hooks leave in
+    /// the repository for us would be in a directory that we cannot write to.
+    pub fn check_user(&self, repo: &Repo, site: &HookSite) -> Result<(), CommandError> {
+        const HINT: &str = "Work in a clone of your own, or ask that user to run `siglum uninstall` here first: the hooks of a repository call the program of one user.";
+        let me = rustix::process::geteuid().as_raw();
+        let dir = repo.siglum_dir();
+        let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        if let Ok(meta) = fs::metadata(&dir)
+            && meta.is_dir()
+            && let Err(error) = rustix::fs::access(&dir, access)
+        {
+            return Err(match meta.uid() {
+                uid if uid == me => CommandError::at(&dir)(error.into()),
+                uid => CommandError::failed(format!(
+                    "another user (user id {uid}) enabled Siglum here: {} is theirs",
+                    dir.display()
+                ))
+                .hint(HINT),
+            });
+        }
+        let is_anothers = |program: &PathBuf| {
+            *program != self.home.shim()
+                && match program.ancestors().nth(2).map(fs::metadata) {
+                    Some(Ok(meta)) => meta.uid() != me,
+                    Some(Err(error)) => error.kind() == ErrorKind::PermissionDenied,
+                    None => false,
+                }
+        };
+        match hooks::programs(site).into_iter().find(is_anothers) {
+            Some(program) => Err(CommandError::failed(format!(
+                "another user enabled Siglum here: the git hooks call {}",
+                program.display()
+            ))
+            .hint(HINT)),
+            None => Ok(()),
+        }
     }
 
     /// Where git takes the hooks of a repository from.

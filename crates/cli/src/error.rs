@@ -122,6 +122,22 @@ impl CommandError {
         matches!(ledger, Some(LedgerError::Lost(_)))
     }
 
+    /// Whether what is stored cannot be read.
+    pub fn is_damaged_ledger(&self) -> bool {
+        let ledger = self.source.downcast_ref::<LedgerError>();
+        matches!(ledger, Some(LedgerError::Damaged(_)))
+    }
+
+    /// Says which file is damaged, where the error came up only after that was opened.
+    #[must_use]
+    pub fn naming_ledger(self, ledger: &Path) -> Self {
+        let path = ledger.display().to_string();
+        match self.is_damaged_ledger() && !format!("{:#}", self.source).contains(&path) {
+            true => self.hint(format!("The ledger is {path}.")),
+            false => self,
+        }
+    }
+
     /// Adds what to do.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Self {
@@ -340,5 +356,21 @@ impl From<std::io::Error> for CommandError {
 impl From<serde_json::Error> for CommandError {
     fn from(error: serde_json::Error) -> Self {
         Self::new(Kind::Bug, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_about_a_damaged_ledger_names_its_file_once() {
+        let ledger = Path::new("/home/ada/siglum/ledger.db");
+        let hints = |error: CommandError| error.naming_ledger(ledger).hints.join(" ");
+        let damaged = |what: &str| CommandError::from(LedgerError::Damaged(what.to_owned()));
+        assert!(hints(damaged("a page")).contains("/siglum/ledger.db"));
+        let named = hints(damaged("/home/ada/siglum/ledger.db: a page"));
+        assert!(!named.contains("/siglum/ledger.db"), "{named}");
+        assert_eq!(hints(CommandError::failed("something else")), "");
     }
 }

@@ -35,7 +35,6 @@ const BATCHES: usize = 8;
 const INDEXED: usize = 64;
 /// How long whoever waits for an answer waits for that, in milliseconds.
 const CATCH_UP_MS: i64 = 300;
-/// What is set aside where git does not end.
 /// Under what deliveries are counted that came from a spool.
 const SPOOLED: &str = "spooled";
 /// How often an item may fail before it is set aside.
@@ -90,15 +89,11 @@ pub fn slice(
     note(seal_on_disk(world, ledger, run, unsealed)?);
     note(drain(world.ids, ledger, spools)? > 0);
     note(ingest::join(world, ledger, BATCHES)?.batches > 0);
-    // A fold reads a whole log: one that still grows by slices is folded once, at its end.
-    let reading = transcripts(world, ledger)?;
-    note(reading);
-    run.folds_later = false;
-    if !reading {
-        let folded = fold_silent(world, ledger, SLICE)?;
-        run.folds_later = folded.waiting > 0;
-        note(folded.done > 0);
-    }
+    let (has_read, growing) = transcripts(world, ledger)?;
+    note(has_read);
+    let folded = fold_others(world, ledger, SLICE, &growing)?;
+    run.folds_later = folded.waiting > 0;
+    note(folded.done > 0);
     note(ingest::end_silent(world, ledger)? > 0);
     note(bury(world, ledger)?);
     for repository in read(ledger, |tx| tx.repositories())? {
@@ -336,9 +331,13 @@ fn works(
 }
 
 /// Reads the transcripts on that want to be read. One that fails, or is the end of its worker, is set aside, so that it does
-/// not hold up the others for ever.
-fn transcripts(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, EngineError> {
-    let mut worked = false;
+/// not hold up the others for ever. Returns whether something was read, and the sessions of those that go on: of each
+/// transcript one slice is read, so that a long one is in no other's way.
+fn transcripts(
+    world: &World<'_>,
+    ledger: &mut dyn Ledger,
+) -> Result<(bool, BTreeSet<SessionId>), EngineError> {
+    let (mut worked, mut growing) = (false, BTreeSet::new());
     for record in read(ledger, |tx| tx.wanted_transcripts(SLICE))? {
         let Some(agent) = siglum_agents::find(record.agent.as_str()) else {
             write(ledger, Durability::Process, |tx| {
@@ -357,6 +356,7 @@ fn transcripts(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, Engin
             _ => match transcript::read_on(world, ledger, agent, &record, None) {
                 Ok(progress) => {
                     worked |= progress.bytes > 0;
+                    growing.extend(progress.more.then_some(record.session));
                     None
                 }
                 Err(EngineError::Ledger(error)) => return Err(error.into()),
@@ -370,7 +370,7 @@ fn transcripts(world: &World<'_>, ledger: &mut dyn Ledger) -> Result<bool, Engin
             })?;
         }
     }
-    Ok(worked)
+    Ok((worked, growing))
 }
 
 /// Folds the sessions whose log grew, and links them to what was opened in them. Returns how many.
@@ -408,9 +408,21 @@ pub fn fold_silent(
     ledger: &mut dyn Ledger,
     most: usize,
 ) -> Result<Folded, LedgerError> {
+    fold_others(here, ledger, most, &BTreeSet::new())
+}
+
+/// Folds all but these, whose logs grow by slices of their transcripts: each is folded once, at its end.
+fn fold_others(
+    here: &Here<'_>,
+    ledger: &mut dyn Ledger,
+    most: usize,
+    growing: &BTreeSet<SessionId>,
+) -> Result<Folded, LedgerError> {
     let mut folded = Folded::default();
     // Those that are silent for longest come first.
-    for session in read(ledger, |tx| tx.unfolded(most))? {
+    let mut unfolded = read(ledger, |tx| tx.unfolded(most + growing.len()))?;
+    unfolded.retain(|session| !growing.contains(session));
+    for session in unfolded {
         let record = read(ledger, |tx| tx.session(session))?;
         // A clock that was set back does not hold it up.
         let grows =

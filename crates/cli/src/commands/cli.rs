@@ -343,7 +343,10 @@ fn start(cli: Cli) -> Result<ExitCode, CommandError> {
     let cx = Cx::new(ui, dir, config);
     let is_long = cli.command.is_read_at_length();
     let _pager = is_long.then(|| cx.pager()).flatten();
-    dispatch(cli.command, &cx)
+    dispatch(cli.command, &cx).map_err(|error| match store::is_server() {
+        true => error,
+        false => error.naming_ledger(&cx.home.ledger()),
+    })
 }
 
 fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {

@@ -143,31 +143,28 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
     let mut ledger = SqliteLedger::open(part, how())?;
     examine(args, cx, &mut ledger)?;
     let path = cx.home.ledger();
-    let is_there = known_ledger::has_bytes(&cx.home);
-    let mut old = match is_there {
-        true => readable(&path)?,
-        false => None,
-    };
-    let present = old.as_ref().map(SqliteLedger::id);
+    let kept = kept(&path);
+    let mut old = current_ledger(&path)?;
+    let readable = old.as_ref().and_then(|old| old.as_ref().ok());
+    let present = readable.map(SqliteLedger::id);
     same(args, known_ledger::load(&cx.home).or(present), ledger.id())?;
-    if is_there {
-        agree(args, cx, old.as_mut(), &mut ledger)?;
+    if let Some(old) = &mut old {
+        agree(args, cx, old, &mut ledger, &kept)?;
     }
     let epoch = match &mut old {
-        Some(old) => read(old, |tx| tx.greatest_epoch()).unwrap_or(0),
-        None => 0,
+        Some(Ok(old)) => read(old, |tx| tx.greatest_epoch()).unwrap_or(0),
+        _ => 0,
     };
     let prepared = restore::prepare(&cx.world()?, &mut ledger, epoch, &cx.person())?;
     ledger.settle()?;
     drop(ledger);
     let kept = match &mut old {
-        Some(old) => {
-            let kept = kept(&path);
+        Some(Ok(old)) => {
             old.replace_by(part, &kept)?;
             Some(kept.display().to_string())
         }
-        None => {
-            let aside = set_aside(&path, is_there)?;
+        unreadable => {
+            let aside = set_aside(&path, &kept, unreadable.is_some())?;
             fs::rename(part, &path).map_err(CommandError::at(&path))?;
             aside.map(|aside| aside.display().to_string())
         }
@@ -194,23 +191,34 @@ fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
     })
 }
 
-/// The ledger that is replaced; nothing where a newer program migrated it, so that whoever goes back to this program can
-/// restore the backup from before.
-fn readable(path: &Path) -> Result<Option<SqliteLedger>, CommandError> {
+/// The ledger that is replaced, or why it cannot be read: where it is damaged, or where a newer program migrated it, so that
+/// whoever goes back to this program can restore the backup from before. Nothing where there is none.
+fn current_ledger(path: &Path) -> Result<Option<Result<SqliteLedger, LedgerError>>, CommandError> {
+    match fs::metadata(path) {
+        Ok(meta) if !meta.is_file() || meta.len() > 0 => {}
+        _ => return Ok(None),
+    }
     match SqliteLedger::open(path, how()) {
-        Ok(ledger) => Ok(Some(ledger)),
-        Err(LedgerError::TooNew { .. }) => Ok(None),
+        Ok(ledger) => Ok(Some(Ok(ledger))),
+        Err(error @ (LedgerError::TooNew { .. } | LedgerError::Damaged(_))) => Ok(Some(Err(error))),
+        Err(error @ LedgerError::Unwritable(_)) => match fs::File::open(path) {
+            Ok(_) => Err(error.into()),
+            Err(denied) => {
+                let what = format!("{}: {denied}", path.display());
+                Ok(Some(Err(LedgerError::Damaged(what))))
+            }
+        },
         Err(error) => Err(error.into()),
     }
 }
 
-/// Asks before a ledger is replaced, and tells how far each of both goes. `old` is nothing where only a newer program can
-/// read it.
+/// Asks before a ledger is replaced, and tells how far each of both goes.
 fn agree(
     args: &Args,
     cx: &Cx,
-    old: Option<&mut SqliteLedger>,
+    old: &mut Result<SqliteLedger, LedgerError>,
     backup: &mut SqliteLedger,
+    kept: &Path,
 ) -> Result<(), CommandError> {
     if args.yes {
         return Ok(());
@@ -220,16 +228,23 @@ fn agree(
             limit: 1,
             ..SessionFilter::default()
         };
-        let last = read(ledger, |tx| tx.sessions(&filter)).unwrap_or_default();
-        last.first().map_or_else(
-            || "has no sessions".to_owned(),
-            |last| format!("ends at {}", ui::when(last.record.last_at)),
-        )
+        match read(ledger, |tx| tx.sessions(&filter)) {
+            Ok(last) => last.first().map_or_else(
+                || "has no sessions".to_owned(),
+                |last| format!("ends at {}", ui::when(last.record.last_at)),
+            ),
+            Err(error) => format!("cannot be read ({error})"),
+        }
     };
-    let current = old.map_or_else(|| "is of a newer program".to_owned(), until);
+    let current = match old {
+        Ok(old) => until(old),
+        Err(LedgerError::TooNew { .. }) => "is of a newer program".to_owned(),
+        Err(error) => format!("cannot be read ({error})"),
+    };
     cx.ui.status(format!(
-        "The current ledger {current}; the backup {}. The current ledger will be kept beside it.",
-        until(backup)
+        "The current ledger {current}; the backup {}. The current ledger will be kept as {}.",
+        until(backup),
+        Cx::tilde(kept)
     ));
     match ui::agreed()? {
         true => Ok(()),
@@ -260,7 +275,12 @@ fn look_at(file: &Path) -> Result<(), CommandError> {
         ))
         .hint("Restore a file written by `siglum backup`."));
     }
-    match SqliteLedger::look_at(file)?.first() {
+    let wrong = match SqliteLedger::look_at(file) {
+        Err(LedgerError::Damaged(what)) => Some(what),
+        Err(LedgerError::Storage(source)) => Some(source.to_string()),
+        looked => looked?.into_iter().next(),
+    };
+    match wrong {
         None => Ok(()),
         Some(wrong) => Err(CommandError::failed(format!(
             "{} is damaged: {wrong}; nothing was changed",
@@ -299,19 +319,18 @@ fn same(args: &Args, known: Option<LedgerId>, backup: LedgerId) -> Result<(), Co
 }
 
 /// Takes away the log that a lost ledger left, which the store would take for one of the ledger that comes in its place,
-/// and the ledger itself where only a newer program can read it. Returns where what was there is now.
-fn set_aside(path: &Path, is_there: bool) -> Result<Option<PathBuf>, CommandError> {
+/// and the ledger itself where this program cannot read it. Returns where what was there is now.
+fn set_aside(path: &Path, kept: &Path, is_there: bool) -> Result<Option<PathBuf>, CommandError> {
     let beside = |path: &Path, ending: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(ending);
         PathBuf::from(name)
     };
-    let kept = kept(path);
     let _ = fs::remove_file(beside(path, "-shm"));
     let endings: &[&str] = if is_there { &["-wal", ""] } else { &["-wal"] };
     let mut aside = None;
     for ending in endings {
-        let (from, to) = (beside(path, ending), beside(&kept, ending));
+        let (from, to) = (beside(path, ending), beside(kept, ending));
         match fs::rename(&from, &to) {
             Ok(()) => aside = Some(to),
             Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -125,8 +125,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 }
 
 fn plan(args: &Args, cx: &Cx, repo: Option<&Repo>) -> Result<Going, CommandError> {
-    let others = others(cx, repo);
     let mut notes = Vec::new();
+    let repo = own_repository(args, cx, repo, &mut notes)?;
+    let others = others(cx, repo);
     let names: Vec<String> = match &others {
         Ok(dirs) => dirs.iter().map(|d| Cx::tilde(&checkout_of(d))).collect(),
         Err(reason) => vec![reason.clone()],
@@ -173,6 +174,23 @@ fn plan(args: &Args, cx: &Cx, repo: Option<&Repo>) -> Result<Going, CommandError
         files,
         notes,
     })
+}
+
+/// The repository, unless another user switched it on: with `--global` that one is left out, else nothing is changed.
+fn own_repository<'r>(
+    args: &Args,
+    cx: &Cx,
+    repo: Option<&'r Repo>,
+    notes: &mut Vec<String>,
+) -> Result<Option<&'r Repo>, CommandError> {
+    let Some(repo) = repo else { return Ok(None) };
+    match cx.check_user(repo, &cx.hook_site(repo)?) {
+        Err(error) if args.global => {
+            notes.push(format!("git hooks stay here: {:#}", error.source));
+            Ok(None)
+        }
+        checked => checked.map(|()| Some(repo)),
+    }
 }
 
 /// The other repositories that are switched on, or why that cannot be told.
@@ -369,7 +387,11 @@ fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
     {
         while worker::drain(&Ids, &mut ledger, &spools)? > 0 {}
     }
-    if let Ok(entries) = fs::read_dir(spool.dir()) {
+    let waiting = match fs::read_dir(spool.dir()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        entries => Some(entries.map_err(CommandError::at(spool.dir()))?),
+    };
+    if let Some(entries) = waiting {
         let home = cx.home.spool();
         fs::DirBuilder::new()
             .recursive(true)

@@ -82,8 +82,9 @@ fn leave_in_time(edge: &str) {
 /// Removes what is in a repository beside the spool: its marks, what there was when Siglum was switched on, notes of commits
 /// under way and of amends, locks of messages, and whether hooks were taken over.
 pub fn remove_state(siglum_dir: &Path) -> io::Result<()> {
-    let Ok(entries) = fs::read_dir(siglum_dir) else {
-        return Ok(());
+    let entries = match fs::read_dir(siglum_dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
     };
     for entry in entries.flatten() {
         let name = entry.file_name();

@@ -212,6 +212,25 @@ fn a_long_log_that_grows_is_folded_when_it_is_silent() {
 }
 
 #[test]
+fn a_long_transcript_is_in_the_way_of_no_other_session() {
+    let mut stage = Stage::new();
+    let record = transcript_of_one(&mut stage);
+    let other = stage.hear(says("other", vec![prompt("p", 2), stopped("p", 3)]));
+    let line = format!("{}\n", "x".repeat(1 << 20));
+    std::fs::write(&record.path, line.repeat(9)).unwrap();
+    want(&mut stage.ledger, &record);
+    stage.slice();
+    assert_eq!(stage.read(|tx| tx.wanted_transcripts(9)).len(), 1);
+    let unfolded = stage.read(|tx| tx.unfolded(9));
+    assert!(!unfolded.contains(&other), "it waits for the long one");
+    assert!(unfolded.contains(&record.session), "it is folded at its end");
+    while !stage.read(|tx| tx.wanted_transcripts(9)).is_empty() {
+        stage.slice();
+    }
+    assert!(stage.read(|tx| tx.unfolded(9)).is_empty());
+}
+
+#[test]
 fn a_transcript_that_cannot_be_read_is_set_aside_after_three_times() {
     let mut stage = Stage::new();
     let record = transcript_of_one(&mut stage);

@@ -1,7 +1,7 @@
 //! The block: a few lines of POSIX shell between two markers.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::GitError;
 
@@ -237,4 +237,12 @@ pub(super) fn calls(block: &[u8], shim: &Path) -> bool {
     block
         .windows(call.len())
         .any(|window| window == call.as_bytes())
+}
+
+/// The program that a block calls.
+pub(super) fn program(block: &[u8]) -> Option<PathBuf> {
+    let text = std::str::from_utf8(block).ok()?;
+    let (_, quoted) = text.split_once("[ -x '")?;
+    let (path, _) = quoted.split_once("' ]")?;
+    Some(PathBuf::from(path.replace(r"'\''", "'")))
 }

@@ -1,8 +1,9 @@
 //! How the hooks of a repository stand, for `siglum doctor`. Changes nothing.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::block::{BlockLocation, Company, THEIRS, block, calls, find};
+use super::block::{BlockLocation, Company, THEIRS, block, calls, find, program};
 use super::front::front_block;
 use super::plan::{Hook, Slot};
 use super::site::HookSite;
@@ -60,6 +61,23 @@ pub fn inspect(site: &HookSite, shim: &Path) -> Vec<HookState> {
         false => HOOKS.to_vec(),
     };
     names.into_iter().map(state).collect()
+}
+
+/// The programs that hooks of Siglum in a repository call: of each user who switched it on.
+#[must_use]
+pub fn programs(site: &HookSite) -> BTreeSet<PathBuf> {
+    let dirs = [site.usual_dir(), site.front_dir(), site.present_dir()];
+    let slots = dirs
+        .iter()
+        .flat_map(|dir| HOOKS.map(|name| Slot::read(dir, name)));
+    let called = |slot: Slot| match slot.hook {
+        Hook::Script { content, .. } => match find(&content) {
+            BlockLocation::At(range) => program(&content[range]),
+            BlockLocation::None | BlockLocation::Broken => None,
+        },
+        Hook::Missing | Hook::Other => None,
+    };
+    slots.filter_map(called).collect()
 }
 
 /// The hooks that git runs in this repository without Siglum's block in them, where that can be told

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use siglum_gitstore::GitError;
 use siglum_gitstore::hooks::{
     BLOCK_VERSION, FRONT, FileChange, HOOKS, HookCondition, HookSite, HookState, Obstacle, Plan,
-    inspect, plan_install, plan_remove,
+    inspect, plan_install, plan_remove, programs,
 };
 
 use crate::sandbox::{Sandbox, Tree, script};
@@ -580,4 +580,13 @@ proptest! {
         scene.remove();
         prop_assert_eq!(scene.all(), before);
     }
+}
+
+#[test]
+fn the_programs_are_known_that_hooks_call() {
+    let scene = Scene::new();
+    assert!(programs(&scene.site()).is_empty());
+    scene.install();
+    let called: Vec<PathBuf> = programs(&scene.site()).into_iter().collect();
+    assert_eq!(called, [scene.shim.clone()]);
 }

@@ -56,8 +56,13 @@ impl SqliteLedger {
     ///
     /// # Errors
     /// [`LedgerError::Unwritable`] where there is none and `how` does not create one, or where the
-    /// place cannot be written to; [`LedgerError::TooNew`] and [`LedgerError::Outdated`] by schema.
+    /// place cannot be written to; [`LedgerError::TooNew`] and [`LedgerError::Outdated`] by schema;
+    /// [`LedgerError::Damaged`], with the path, where something else is in its place.
     pub fn open(path: &Path, how: Open) -> Result<Self, LedgerError> {
+        Self::opened(path, how).map_err(|error| of_file(path, error))
+    }
+
+    fn opened(path: &Path, how: Open) -> Result<Self, LedgerError> {
         let mut flags = FLAGS;
         let wait = match how {
             Open::Hook => HOOK_WAIT,
@@ -82,8 +87,13 @@ impl SqliteLedger {
     /// [`LedgerError::Lost`] where the file is gone, is empty or holds another ledger, which stays as it is; those of
     /// [`Self::open`].
     pub fn open_known(path: &Path, id: LedgerId) -> Result<Self, LedgerError> {
+        Self::opened_known(path, id).map_err(|error| of_file(path, error))
+    }
+
+    fn opened_known(path: &Path, id: LedgerId) -> Result<Self, LedgerError> {
         // A file without a page makes the store delete the log beside it, so this is looked at before.
         match std::fs::metadata(path) {
+            Ok(meta) if !meta.is_file() => return Err(no_file()),
             Ok(meta) if meta.len() == 0 => return Err(lost(path, "is empty")),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(lost(path, "is gone"));
@@ -277,12 +287,47 @@ fn lost(path: &Path, how: &str) -> LedgerError {
     LedgerError::Lost(format!("{} {how}", path.display()))
 }
 
+fn no_file() -> LedgerError {
+    LedgerError::Damaged("it is not a regular file".to_owned())
+}
+
+/// Names the file that cannot be opened because of what is in it.
+fn of_file(path: &Path, error: LedgerError) -> LedgerError {
+    let what = match &error {
+        LedgerError::Damaged(what) => Some(what.clone()),
+        LedgerError::Storage(source) => source
+            .downcast_ref::<rusqlite::Error>()
+            .and_then(what_is_missing),
+        _ => None,
+    };
+    match what {
+        Some(what) => LedgerError::Damaged(format!("{}: {what}", path.display())),
+        None => error,
+    }
+}
+
+/// What a file lacks that every ledger has: a table, a column or a row.
+fn what_is_missing(error: &rusqlite::Error) -> Option<String> {
+    use rusqlite::Error as E;
+    match error {
+        E::SqlInputError { msg, .. } => Some(msg.clone()),
+        E::QueryReturnedNoRows => Some("a row of every ledger is missing".to_owned()),
+        _ if error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown) => {
+            Some(error.to_string())
+        }
+        _ => None,
+    }
+}
+
 /// Creates the file for its owner alone, with its directory.
 fn create(path: &Path) -> Result<(), LedgerError> {
     use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
     let unwritable = |e: std::io::Error| LedgerError::Unwritable(Box::new(e));
     if path.exists() {
-        return Ok(());
+        return match path.is_file() {
+            true => Ok(()),
+            false => Err(no_file()),
+        };
     }
     if let Some(dir) = path.parent() {
         std::fs::DirBuilder::new()

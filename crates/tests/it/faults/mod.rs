@@ -4,6 +4,7 @@
 //! Each body runs on each store: on a file always, on PostgreSQL where `SIGLUM_TEST_PG` names a server. After each one
 //! the ledger must verify, and every sink must be a prefix of it.
 
+mod damaged_ledger;
 pub(crate) mod driver;
 mod failing;
 mod hooks;

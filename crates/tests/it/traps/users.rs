@@ -132,6 +132,49 @@ fn what_waits_for_another_user_is_left_to_them() {
     assert_eq!(waiting(), 0, "they took it themselves");
 }
 
+/// The hooks would run their program, or none, and what they leave in the repository would be out of their reach.
+#[test]
+fn what_one_user_enabled_is_left_alone_by_another() {
+    let world = World::new();
+    let repo = world.repo();
+    let Some(neighbour) = Neighbour::new(&repo) else {
+        return;
+    };
+    let git = repo.dir.join(".git");
+    let hook = git.join("hooks/post-commit");
+    let before = std::fs::read(&hook).unwrap();
+    let program = World::program();
+    let refuse = |command: &str| {
+        let ran = neighbour.runs(&format!("'{}' {command}", program.display()));
+        assert_eq!(ran.code, Some(1), "{command}: {ran:#?}");
+        assert!(ran.stderr.contains("another user"), "{command}: {ran:#?}");
+        assert!(git.join("siglum").is_dir(), "{command}");
+    };
+    for command in ["init --dry-run", "init --yes", "uninstall --yes"] {
+        refuse(command);
+        assert_eq!(std::fs::read(&hook).unwrap(), before, "{command}");
+    }
+    // Their home cannot be looked into.
+    std::fs::set_permissions(&world.root, PermissionsExt::from_mode(0o711)).unwrap();
+    std::fs::set_permissions(world.siglum_home(), PermissionsExt::from_mode(0o700)).unwrap();
+    refuse("init --yes");
+    assert_eq!(std::fs::read(&hook).unwrap(), before);
+    let global = format!("'{}' uninstall --global --yes", program.display());
+    let ran = neighbour.runs(&global);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(std::fs::read(&hook).unwrap(), before);
+    // Without hooks, the directory tells.
+    std::fs::remove_dir_all(git.join("hooks")).unwrap();
+    std::fs::set_permissions(git.join("siglum"), PermissionsExt::from_mode(0o700)).unwrap();
+    for command in ["init --yes", "uninstall --yes"] {
+        refuse(command);
+        assert!(!git.join("hooks/post-commit").exists(), "{command}");
+    }
+    repo.siglum(&["init", "--yes"]).ok();
+    repo.siglum(&["uninstall", "--yes"]).ok();
+    assert!(!git.join("siglum").exists());
+}
+
 /// What the ledger cannot take would be lost there.
 #[test]
 fn a_spool_that_cannot_be_written_to_is_reported() {

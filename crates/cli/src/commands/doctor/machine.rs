@@ -24,6 +24,8 @@ const TAIL: u64 = 256 << 10;
 const ROOM_LITTLE: u64 = 100 << 20;
 /// How many files of the object store are counted.
 const OBJECTS_MOST: usize = 200_000;
+/// What to do about a damaged ledger.
+const RESTORE: &str = "Restore a backup with `siglum restore`, which keeps the damaged ledger beside it; until then, new evidence waits in the spool. Without a backup, move the ledger away and run `siglum init`.";
 
 pub(super) fn checks(cx: &Cx) -> Vec<Check> {
     let mut checks = vec![program(cx), git(cx)];
@@ -138,6 +140,10 @@ fn ledger(cx: &Cx) -> Check {
             return Check::problem("ledger", format!("{:#}", error.source))
                 .remedy(error.hints.join(" "));
         }
+        // The error names the file.
+        Err(error) if error.is_damaged_ledger() => {
+            return Check::problem("ledger", format!("{:#}", error.source)).remedy(RESTORE);
+        }
         Err(error) => {
             return Check::problem("ledger", format!("{shown}: {:#}", error.source))
                 .details(error.hints);
@@ -146,7 +152,7 @@ fn ledger(cx: &Cx) -> Check {
     if !wrong.is_empty() {
         return Check::problem("ledger", format!("{shown} is damaged"))
             .details(wrong)
-            .remedy("Copy the file first, then restore a backup with `siglum restore`; until then, new evidence waits in the spool.");
+            .remedy(RESTORE);
     }
     let size = fs::metadata(&path).map_or(0, |m| m.len());
     let log = SqliteLedger::log_bytes(&path);

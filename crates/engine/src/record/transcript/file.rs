@@ -185,10 +185,10 @@ fn take_lines(file: &mut File, bytes: &mut Vec<u8>) -> std::io::Result<()> {
         let before = bytes.len();
         file.by_ref().take(SLICE as u64).read_to_end(bytes)?;
         let ended = bytes.len() == before;
-        let end = bytes
+        let end = bytes[before..]
             .iter()
             .rposition(|b| *b == b'\n')
-            .map_or(0, |at| at + 1);
+            .map_or(0, |at| before + at + 1);
         if end > 0 || ended {
             bytes.truncate(end);
             return Ok(());

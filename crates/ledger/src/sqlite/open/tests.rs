@@ -253,12 +253,41 @@ fn what_is_no_ledger_is_damaged() {
     std::fs::create_dir(home.path().parent().unwrap()).unwrap();
     std::fs::write(home.path(), "no database at all, ".repeat(100)).unwrap();
     for how in [Open::Hook, command(1)] {
-        let refused = home.open(how).err();
-        assert!(
-            matches!(refused, Some(LedgerError::Damaged(_))),
-            "{refused:?}"
-        );
+        assert_damaged(&home, how);
     }
+}
+
+/// The error names the file, since it may be all that somebody sees.
+#[track_caller]
+fn assert_damaged(home: &Home, how: Open) {
+    let path = home.path().display().to_string();
+    match home.open(how).err() {
+        Some(LedgerError::Damaged(what)) => assert!(what.starts_with(&path), "{what}"),
+        refused => panic!("{refused:?}"),
+    }
+}
+
+#[test]
+fn a_ledger_that_lacks_what_every_one_has_is_damaged() {
+    for sql in [
+        "DROP TABLE meta",
+        "DELETE FROM meta",
+        "DELETE FROM meta WHERE key = 'key'",
+        "UPDATE meta SET value = 'text' WHERE key = 'key'",
+        "UPDATE meta SET value = x'00' WHERE key = 'ledger'",
+    ] {
+        let home = Home::furnished();
+        home.raw().execute_batch(sql).unwrap();
+        for how in [Open::Hook, command(1)] {
+            assert_damaged(&home, how);
+        }
+    }
+    let home = Home::furnished();
+    home.raw().execute_batch("PRAGMA user_version = 0").unwrap();
+    assert_damaged(&home, command(1));
+    let home = Home::new();
+    std::fs::create_dir_all(home.path()).unwrap();
+    assert_damaged(&home, command(1));
 }
 
 #[test]
