@@ -112,7 +112,7 @@ impl Slot {
                 let theirs = script::without(content);
                 let has_block = theirs.is_some();
                 let is_run = mode & EXECUTABLE != 0 || has_block;
-                is_run && script::is_plain(&theirs.unwrap_or_else(|| content.clone()))
+                is_run && script::is_plain(&theirs.unwrap_or_else(|| content.clone()), &self.name)
             }
         }
     }
