@@ -1,6 +1,5 @@
 //! Changes to hooks: planned by reading only, shown, then applied.
 
-use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt, PermissionsExt};
@@ -280,8 +279,8 @@ impl Plan {
     /// Makes these Siglum's links in its directory, and no other ones. What else is there under such a name stays.
     fn link(&mut self, front: &Path, wanted: &Links) {
         let present = front::links(front);
-        let names: BTreeSet<&String> = present.keys().chain(wanted.keys()).collect();
-        for name in names {
+        let new = wanted.keys().filter(|name| !present.contains_key(*name));
+        for name in present.keys().chain(new) {
             let (path, before, after) = (front.join(name), present.get(name), wanted.get(name));
             let is_planned = |change: &FileChange| change.path() == path;
             let is_free = before.is_some()

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 
-use siglum_gitstore::hooks::{FRONT, HookCondition, HookState, Obstacle, taken_over, unlinked};
+use siglum_gitstore::hooks::{FRONT, HookCondition, HookState, Obstacle, taken_over};
 
 use super::{Scene, listing};
 use crate::sandbox::{Tree, script};
@@ -175,12 +175,13 @@ fn what_is_beside_their_hooks_is_found() {
         side.commit("f", "2", "two");
         // What comes later is named, and what goes is no longer led to.
         let repo = scene.tree.repo();
-        assert_eq!(unlinked(&repo), [""; 0]);
+        let unlinked = || siglum_gitstore::hooks::unlinked(&repo);
+        assert_eq!(unlinked(), [""; 0]);
         script(&scene.hooks.join("later.sh"), "true\n", 0o644);
         script(&scene.hooks.join("lib.sh~"), "true\n", 0o644);
         let one = [("later.sh".to_owned(), HookCondition::NotLinked)];
         assert_eq!(scene.complaints(), one);
-        assert_eq!(unlinked(&repo), ["later.sh"]);
+        assert_eq!(unlinked(), ["later.sh"]);
         scene.install();
         assert_eq!(scene.complaints(), []);
         for name in ["later.sh", "lib.sh~"] {
