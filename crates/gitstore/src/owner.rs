@@ -3,7 +3,9 @@
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, fchown, lchown, symlink,
+};
 use std::path::Path;
 
 use siglum_domain::Oid;
@@ -50,6 +52,18 @@ pub fn create_directories(dir: &Path, mode: u32) -> io::Result<()> {
         true => Ok(()),
         false => Err(ErrorKind::NotADirectory.into()),
     }
+}
+
+/// Makes a symbolic link, and gives it to the owner of its directory.
+///
+/// # Errors
+/// The file system refuses, or something has that name.
+pub(crate) fn link(target: &Path, path: &Path) -> io::Result<()> {
+    let owner = nearest(path).filter(|_| rustix::process::geteuid().is_root());
+    symlink(target, path)?;
+    owner.map_or(Ok(()), |owner| {
+        lchown(path, Some(owner.uid()), Some(owner.gid()))
+    })
 }
 
 fn nearest(path: &Path) -> Option<Metadata> {

@@ -361,7 +361,12 @@ impl Going {
             list.push(shown(&change.path));
         }
         for change in &self.plan.changes {
-            let goes = matches!(change, FileChange::Delete { .. } | FileChange::Leave { .. });
+            let goes = matches!(
+                change,
+                FileChange::Delete { .. }
+                    | FileChange::Leave { .. }
+                    | FileChange::Link { after: None, .. }
+            );
             let list = if goes { &mut removed } else { &mut changed };
             list.push(shown(change.path()));
         }

@@ -20,7 +20,10 @@ pub fn record(delivery: &mut Delivery, repo: &Repo) {
         return;
     }
     let known = repo.siglum_dir().join(STATE);
-    let lacking = hooks::taken_over(repo).join(", ");
+    let (taken_over, unlinked) = (hooks::taken_over(repo), hooks::unlinked(repo));
+    let is_seen = taken_over.is_empty();
+    let lacking = taken_over.into_iter().map(str::to_owned).chain(unlinked);
+    let lacking = lacking.collect::<Vec<_>>().join(", ");
     if lacking.is_empty() {
         let _ = fs::remove_file(known);
         return;
@@ -29,9 +32,15 @@ pub fn record(delivery: &mut Delivery, repo: &Repo) {
         return;
     }
     let _ = fs::write(known, &lacking);
-    let detail = format!(
-        "git runs other hooks instead of siglum's ({lacking}), so commits are not seen, or not \
-         wholly; run `siglum init` again"
-    );
+    let detail = match is_seen {
+        true => format!(
+            "siglum's directory of hooks lacks what yours may look for in it ({lacking}); run `siglum \
+             init` again"
+        ),
+        false => format!(
+            "git runs other hooks instead of siglum's ({lacking}), so commits are not seen, or not \
+             wholly; run `siglum init` again"
+        ),
+    };
     delivery.decline("git_hooks_taken_over", &detail, Some(repo));
 }

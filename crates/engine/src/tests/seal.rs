@@ -223,7 +223,10 @@ fn a_long_transcript_is_in_the_way_of_no_other_session() {
     assert_eq!(stage.read(|tx| tx.wanted_transcripts(9)).len(), 1);
     let unfolded = stage.read(|tx| tx.unfolded(9));
     assert!(!unfolded.contains(&other), "it waits for the long one");
-    assert!(unfolded.contains(&record.session), "it is folded at its end");
+    assert!(
+        unfolded.contains(&record.session),
+        "it is folded at its end"
+    );
     while !stage.read(|tx| tx.wanted_transcripts(9)).is_empty() {
         stage.slice();
     }

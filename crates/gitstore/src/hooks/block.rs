@@ -1,5 +1,6 @@
 //! The block: a few lines of POSIX shell between two markers.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -25,36 +26,39 @@ pub(super) enum Company<'a> {
     Behind(&'a str),
 }
 
-/// The text of a block, with its last line break. Without the program it does and says nothing.
+/// The text of a block, with its last line break. Without the program, or where that cannot be run, it does and says
+/// nothing; what the shell says of that goes where the program says nothing, either. Nor does it leave the shell a name.
 pub(super) fn block(hook: &str, shim: &Path, company: Company<'_>) -> Result<String, GitError> {
     let refused = || GitError::Shim(shim.to_owned());
     let path = shim
         .to_str()
         .filter(|p| shim.is_absolute() && !p.contains(char::is_control));
     let program = quoted(path.ok_or_else(refused)?);
+    let there = format!("[ -f {program} ] && [ -x {program} ]");
     let call = format!("{program} hook git {hook} \"$@\"");
     let mut text = format!("{BEGIN}{BLOCK_VERSION}{BEGIN_END}");
     if let Company::Behind(theirs) = company {
         text.push_str(&format!("{THEIRS}={theirs}\n"));
     }
+    let (tests, spares) = spared(hook);
     if super::HOOKS.contains(&hook) {
         let is_shared = match company {
             Company::Alone => None,
             Company::Below => Some(String::new()),
             Company::Behind(_) => Some(format!(" && [ -x \"${THEIRS}\" ]")),
         };
-        let (tests, spares) = spared(hook);
         text.push_str(&tests);
         text.push_str(&match is_shared.filter(|_| hook == READS_INPUT) {
-            Some(and) => with_shared_input(spares, &program, &call, &and),
-            None => format!("if {spares}[ -x {program} ]; then {call} || :; fi\n"),
+            Some(and) => with_shared_input(spares, &there, &call, &and),
+            None => format!("if {spares}{there}; then {}; fi\n", quiet(&call)),
         });
     }
-    if let Company::Behind(_) = company {
-        text.push_str(&format!(
-            "if [ -x \"${THEIRS}\" ]; then exec \"${THEIRS}\" \"$@\"; fi\n"
-        ));
-    }
+    text.push_str(&match company {
+        Company::Behind(_) => {
+            format!("if [ -x \"${THEIRS}\" ]; then exec \"${THEIRS}\" \"$@\"; fi\n")
+        }
+        Company::Alone | Company::Below => forgotten(&tests),
+    });
     Ok(text + END + "\n")
 }
 
@@ -168,17 +172,44 @@ const READS_INPUT: &str = "post-rewrite";
 
 /// Both read what git says, where ours needs it. In a rebase that is a file, which ours opens once more, where the system
 /// lets it: theirs has the file of git, from its first byte.
-fn with_shared_input(spares: &str, program: &str, call: &str, and: &str) -> String {
+fn with_shared_input(spares: &str, there: &str, call: &str, and: &str) -> String {
     let alone = match and {
         "" => String::new(),
-        _ => format!("elif [ -x {program} ]; then {call} || :\n"),
+        _ => format!("elif {there}; then {}\n", quiet(call)),
     };
+    let again = quiet(&format!("{call} </proc/self/fd/0"));
+    let copied = quiet(&format!("printf '%s\\n' \"$siglum_input\" | {call}"));
     format!(
-        "if {spares}[ -x {program} ]{and}; then\n\
-         if [ -f /proc/self/fd/0 ]; then {call} </proc/self/fd/0 || :\nelse\nsiglum_input=$(cat) || :\n\
-         printf '%s\\n' \"$siglum_input\" | {call} || :\n\
-         exec <<SIGLUM_INPUT\n$siglum_input\nSIGLUM_INPUT\nfi\n{alone}fi\n"
+        "if {spares}{there}{and}; then\n\
+         if [ -f /proc/self/fd/0 ]; then {again}\nelse\nsiglum_input=$(cat) || :\n\
+         {copied}\n\
+         exec <<SIGLUM_INPUT\n$siglum_input\nSIGLUM_INPUT\n\
+         unset siglum_input\nfi\n{alone}fi\n"
     )
+}
+
+/// A command that may fail. A hook of ours says nothing: what comes to standard error is of the shell or the system, about
+/// a program that cannot be run or broke down.
+fn quiet(call: &str) -> String {
+    format!("{{ {call} || :; }} 2>/dev/null")
+}
+
+/// Takes the names of these functions, and those that they set, from the shell again: the lines below may list them. The
+/// last word before those lines is none of them, either.
+fn forgotten(functions: &str) -> String {
+    let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
+    let words = functions.split(|c: char| !is_part(c));
+    let names: BTreeSet<&str> = words.filter(|word| word.starts_with("siglum_")).collect();
+    let is_function = |name: &&str| functions.contains(&format!("{name}() {{"));
+    let (own, set): (Vec<&str>, Vec<&str>) = names.into_iter().partition(is_function);
+    let line = |command: &str, names: &[&str]| match names {
+        [] => String::new(),
+        names => format!("{command} {}\n", names.join(" ")),
+    };
+    match own.as_slice() {
+        [] => String::new(),
+        own => line("unset -f", own) + &line("unset", &set) + ":\n",
+    }
 }
 
 /// A shell word that stands for this text.
@@ -245,4 +276,78 @@ pub(super) fn program(block: &[u8]) -> Option<PathBuf> {
     let (_, quoted) = text.split_once("[ -x '")?;
     let (path, _) = quoted.split_once("' ]")?;
     Some(PathBuf::from(path.replace(r"'\''", "'")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the shell does itself, and the words between commands.
+    const BUILT_IN: &[&str] = &[
+        "", "[", ":", "case", "echo", "else", "esac", "exec", "fi", "printf", "read", "return",
+        "set", "unset",
+    ];
+
+    fn blocks() -> Vec<String> {
+        let kinds = [Company::Alone, Company::Below, Company::Behind("theirs")];
+        let hooks = super::super::HOOKS.into_iter().chain(["pre-push"]);
+        let shim = Path::new("/home/me/siglum");
+        hooks
+            .flat_map(|hook| kinds.map(|company| block(hook, shim, company).unwrap()))
+            .collect()
+    }
+
+    /// What starts a process for what a hook reads, and what only looks as if it did.
+    const KNOWN: [&str; 4] = [
+        "siglum_input=$(cat) || :\n",
+        "printf '%s\\n' \"$siglum_input\" | ",
+        "<<SIGLUM_INPUT\n$siglum_input\nSIGLUM_INPUT",
+        "'' | ",
+    ];
+
+    /// The first word of each command in a line.
+    fn commands(line: &str) -> Vec<&str> {
+        let mut parts = vec![line];
+        for between in ["; ", " && ", " || ", ") ", "() {"] {
+            parts = parts
+                .into_iter()
+                .flat_map(|part| part.split(between))
+                .collect();
+        }
+        let leads_on =
+            |word: &&str| ["if", "elif", "then", "!", "{", "}", "2>/dev/null"].contains(word);
+        let first = parts.into_iter();
+        first
+            .filter_map(|part| part.split(' ').find(|word| !leads_on(word)))
+            .collect()
+    }
+
+    /// A process takes longer than all of a block.
+    #[test]
+    fn a_block_starts_no_process_but_the_program() {
+        for text in blocks() {
+            let script = KNOWN
+                .iter()
+                .fold(text.clone(), |script, known| script.replace(known, ""));
+            for starts in ["$(", "`", " | ", "& "] {
+                assert!(
+                    !script.replace("&& ", "").contains(starts),
+                    "{starts} in {text}"
+                );
+            }
+            let code = script.lines().filter(|line| !line.starts_with('#'));
+            for word in code.flat_map(commands) {
+                let is_ours = word.starts_with("siglum_") || word == "'/home/me/siglum'";
+                assert!(is_ours || BUILT_IN.contains(&word), "{word} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_leaves_no_name_to_the_lines_below() {
+        let rewrite = block("post-rewrite", Path::new("/p"), Company::Below).unwrap();
+        let end = "fi\nunset -f siglum_has_note siglum_is_kept siglum_is_told\n\
+                   unset siglum_mark siglum_note\n:\n# <<< siglum hooks <<<\n";
+        assert!(rewrite.ends_with(end), "{rewrite}");
+    }
 }

@@ -20,6 +20,18 @@ impl FileChange {
             } => unified(before.as_deref(), Some(after), path),
             Self::Delete { path, before } => unified(Some(before), None, path),
             Self::Leave { path } => format!("-directory {}\n", path.display()),
+            Self::Link {
+                path,
+                before,
+                after,
+            } => {
+                let line = |sign: char, target: &Path| {
+                    format!("{sign}link {} to {}\n", path.display(), target.display())
+                };
+                let gone = before.iter().map(|target| line('-', target));
+                gone.chain(after.iter().map(|target| line('+', target)))
+                    .collect()
+            }
             Self::Move { from, to } => {
                 format!(
                     "rename from {}\nrename to {}\n",

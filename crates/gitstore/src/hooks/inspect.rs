@@ -18,6 +18,8 @@ pub enum HookCondition {
     Missing,
     /// Siglum's directory lacks a hook that calls theirs, which does not run.
     NotPassedOn,
+    /// Siglum's directory lacks a link to what is beside their hooks, which may look for it.
+    NotLinked,
     /// The block is the one that would be installed now.
     Current,
     /// The block is of another version, or damaged, or its script has changed around it.
@@ -31,12 +33,12 @@ pub enum HookCondition {
 /// One hook and how it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookState {
-    pub name: &'static str,
+    pub name: String,
     pub state: HookCondition,
 }
 
 /// Looks at all hooks of a repository: at ours, and where they stand in front of others, at those that
-/// call the others, too.
+/// call the others, and at what is not found beside them, too.
 #[must_use]
 pub fn inspect(site: &HookSite, shim: &Path) -> Vec<HookState> {
     let dir = site.present_dir();
@@ -54,13 +56,24 @@ pub fn inspect(site: &HookSite, shim: &Path) -> Vec<HookState> {
             HookCondition::Missing => HookCondition::NotPassedOn,
             state => state,
         };
-        HookState { name, state }
+        HookState {
+            name: name.to_owned(),
+            state,
+        }
     };
     let names = match site.is_in_front {
         true => front::names(site),
         false => HOOKS.to_vec(),
     };
-    names.into_iter().map(state).collect()
+    let unlinked = match site.is_in_front {
+        true => front::unlinked(&front::linked_dir(site), &dir),
+        false => Vec::new(),
+    };
+    let unlinked = unlinked.into_iter().map(|name| HookState {
+        name,
+        state: HookCondition::NotLinked,
+    });
+    names.into_iter().map(state).chain(unlinked).collect()
 }
 
 /// The programs that hooks of Siglum in a repository call: of each user who switched it on.
@@ -169,4 +182,29 @@ fn condition(site: &HookSite, slot: &Slot, shim: &Path) -> HookCondition {
     } else {
         HookCondition::Current
     }
+}
+
+/// What is beside hooks of others, and what these do not find in Siglum's directory, as far as the settings of
+/// the repository say it. Reads them and names of files, nothing else.
+#[must_use]
+pub fn unlinked(repo: &Repo) -> Vec<String> {
+    let settings = bounded::read_text(&repo.common_dir().join("config"), SCRIPT_LIMIT);
+    let settings = settings.unwrap_or_default();
+    let front = repo.common_dir().join(FRONT);
+    let theirs = match setting::kept_line(&settings).and_then(setting::value_of) {
+        // Only git knows the homes of users, and the links are to the main checkout.
+        Some(path) if path.starts_with(['~', '%']) || repo.git_dir != repo.common_dir() => None,
+        Some(path) => Some(repo.worktree().join(path)),
+        // The user's settings may name another directory.
+        None => {
+            let usual = Path::new("../hooks");
+            let is_usual = front::links(&front)
+                .values()
+                .any(|to| to.starts_with(usual));
+            is_usual.then(|| repo.common_dir().join("hooks"))
+        }
+    };
+    let theirs = theirs.filter(|_| setting::leads_to_front(&settings));
+    let unlinked = theirs.map(|theirs| front::unlinked(&theirs, &front));
+    unlinked.unwrap_or_default()
 }

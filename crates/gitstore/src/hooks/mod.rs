@@ -19,7 +19,9 @@ mod site;
 pub use advice::advice;
 pub use block::BLOCK_VERSION;
 pub use diff::unified;
-pub use inspect::{HookCondition, HookState, inspect, is_own_alone, programs, taken_over};
+pub use inspect::{
+    HookCondition, HookState, inspect, is_own_alone, programs, taken_over, unlinked,
+};
 pub use plan::{FileChange, Plan, has_blocks, plan_install, plan_remove};
 pub use site::{HookSite, Obstacle};
 

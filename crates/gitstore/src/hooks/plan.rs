@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::block::{BlockLocation, Company, block, find};
+use super::front::Links;
 use super::site::{HookSite, Obstacle, Theirs, is_real_or_missing};
 use super::{CHAINED, HOOKS, SCRIPT_LIMIT, advice, front, script, setting};
 use crate::error::GitError;
@@ -36,6 +37,14 @@ pub enum FileChange {
     },
     /// The file gets another name; nothing has that name yet.
     Move { from: PathBuf, to: PathBuf },
+    /// The symbolic link leads there; none stands for no link.
+    Link {
+        path: PathBuf,
+        /// Where it led until now.
+        before: Option<PathBuf>,
+        /// Where it leads from now on.
+        after: Option<PathBuf>,
+    },
     /// The directory goes, if nothing is left in it.
     Leave {
         /// Which directory.
@@ -112,7 +121,7 @@ impl Slot {
                 let theirs = script::without(content);
                 let has_block = theirs.is_some();
                 let is_run = mode & EXECUTABLE != 0 || has_block;
-                is_run && script::is_plain(&theirs.unwrap_or_else(|| content.clone()))
+                is_run && script::is_plain(&theirs.unwrap_or_else(|| content.clone()), &self.name)
             }
         }
     }
@@ -254,6 +263,7 @@ impl Plan {
             let text = setting::for_other_checkouts(dir).into_bytes();
             self.write(&slot, before, text, FILE_MODE);
         }
+        self.link(&front, &front::wanted_links(site));
         let mode = fs::metadata(&settings).map_or(FILE_MODE, |m| m.permissions().mode() & 0o7777);
         if *before != after {
             self.changes.push(FileChange::Write {
@@ -264,6 +274,25 @@ impl Plan {
             });
         }
         Ok(())
+    }
+
+    /// Makes these Siglum's links in its directory, and no other ones. What else is there under such a name stays.
+    fn link(&mut self, front: &Path, wanted: &Links) {
+        let present = front::links(front);
+        let new = wanted.keys().filter(|name| !present.contains_key(*name));
+        for name in present.keys().chain(new) {
+            let (path, before, after) = (front.join(name), present.get(name), wanted.get(name));
+            let is_planned = |change: &FileChange| change.path() == path;
+            let is_free = before.is_some()
+                || fs::symlink_metadata(&path).is_err() && !self.changes.iter().any(is_planned);
+            if before != after && is_free {
+                self.changes.push(FileChange::Link {
+                    path,
+                    before: before.cloned(),
+                    after: after.cloned(),
+                });
+            }
+        }
     }
 
     /// Takes the block out of hooks in directories, each once.
@@ -331,6 +360,7 @@ impl Plan {
             }
         }
         let front = site.front_dir();
+        self.link(&front, &Links::new());
         for slot in slots(&front) {
             let is_settings = slot.name == front::OTHER_CHECKOUTS;
             match &slot.hook {
@@ -350,6 +380,9 @@ impl Plan {
 
     fn hand_over(&mut self, slot: &Slot, theirs: &Path) {
         let to = theirs.join(&slot.name);
+        if front::own_link(&slot.path).is_some() {
+            return;
+        }
         if theirs.is_dir() && fs::symlink_metadata(&to).is_err() {
             let from = slot.path.clone();
             self.changes.push(FileChange::Move { from, to });
@@ -431,7 +464,7 @@ impl FileChange {
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
-            Self::Write { path, .. } | Self::Delete { path, .. } => path,
+            Self::Write { path, .. } | Self::Delete { path, .. } | Self::Link { path, .. } => path,
             Self::Move { from, .. } => from,
             Self::Leave { path } => path,
         }
@@ -456,6 +489,11 @@ impl FileChange {
                 unchanged(to, None)?;
                 fs::rename(from, to).map_err(GitError::io(from))
             }
+            Self::Link {
+                path,
+                before,
+                after,
+            } => relink(path, before.as_deref(), after.as_deref()),
             Self::Leave { path } => match fs::remove_dir(path) {
                 Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => {
                     Err(GitError::io(path)(error))
@@ -463,6 +501,21 @@ impl FileChange {
                 _ => Ok(()),
             },
         }
+    }
+}
+
+/// Has a link lead elsewhere, if it still leads to where it led.
+fn relink(path: &Path, before: Option<&Path>, after: Option<&Path>) -> Result<(), GitError> {
+    match before {
+        None => unchanged(path, None)?,
+        Some(before) if fs::read_link(path).is_ok_and(|now| now == before) => {
+            fs::remove_file(path).map_err(GitError::io(path))?;
+        }
+        Some(_) => return Err(GitError::Changed(path.to_owned())),
+    }
+    match after {
+        Some(target) => owner::link(target, path).map_err(GitError::io(path)),
+        None => Ok(()),
     }
 }
 

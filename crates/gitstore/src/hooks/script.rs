@@ -14,10 +14,10 @@ pub(super) fn own(block: &str) -> Vec<u8> {
     [OWN, block.as_bytes()].concat()
 }
 
-/// Tells whether this is a script that the shell runs from its first line to its last, and that does not
-/// read itself: another line in it changes nothing else. A script without a shebang is run by the shell,
-/// too. What is in doubt is none.
-pub(super) fn is_plain(content: &[u8]) -> bool {
+/// Tells whether this is a script that the shell runs from its first line to its last, and that, as the hook
+/// of this name, does not look at itself: another line in it changes nothing else. A script without a shebang
+/// is run by the shell, too. What is in doubt is none.
+pub(super) fn is_plain(content: &[u8], name: &str) -> bool {
     let Ok(text) = str::from_utf8(content) else {
         return false;
     };
@@ -28,12 +28,45 @@ pub(super) fn is_plain(content: &[u8]) -> bool {
         Some(rest) => is_plain_shell(rest.lines().next().unwrap_or_default()),
         None => true,
     };
-    shell && !is_two_in_one(text) && !reads_itself(text) && !counts_lines(text)
+    let mut code = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'));
+    shell
+        && !is_two_in_one(text)
+        && !code.any(|line| reads_itself(line) || sees_block(line) || names_itself(line, name))
 }
 
-/// A block above moves every line down.
-fn counts_lines(text: &str) -> bool {
-    text.contains("LINENO")
+/// What tells a script of a block above it: how far down its lines are, which functions there are, and the
+/// last word before it.
+const SEEN_BY: [&str; 8] = [
+    "LINENO",
+    "caller",
+    "compgen",
+    "declare -F",
+    "typeset -F",
+    "typeset -f",
+    "$_",
+    "${_",
+];
+
+fn sees_block(line: &str) -> bool {
+    SEEN_BY
+        .iter()
+        .any(|word| is_in(line, word, |c| c.is_alphanumeric() || c == '_'))
+}
+
+/// Whether a path in the line ends in this name: the hook has its own one from elsewhere than the shell. The
+/// bare name is what managers of hooks are told.
+fn names_itself(line: &str, name: &str) -> bool {
+    is_in(line, &format!("/{name}"), |c| {
+        c.is_alphanumeric() || "._-/".contains(c)
+    })
+}
+
+/// Whether a line has this text, and it does not go on with such a character.
+fn is_in(line: &str, text: &str, goes_on: impl Fn(char) -> bool + Copy) -> bool {
+    let mut found = line.match_indices(text);
+    found.any(|(at, _)| !line[at + text.len()..].starts_with(goes_on))
 }
 
 /// A script in two languages hides the lines of one of them from the other in quotes.
@@ -48,16 +81,11 @@ fn is_two_in_one(text: &str) -> bool {
 }
 
 /// What a script has of its own path but its directory or its name.
-fn reads_itself(text: &str) -> bool {
-    let code = text
-        .lines()
-        .filter(|line| !line.trim_start().starts_with('#'));
-    code.into_iter().any(|line| {
-        OWN_PATH.iter().any(|name| {
-            let uses = line.match_indices(name);
-            uses.into_iter()
-                .any(|(at, _)| !is_harmless(&line[..at], &line[at + name.len()..]))
-        })
+fn reads_itself(line: &str) -> bool {
+    OWN_PATH.iter().any(|name| {
+        let uses = line.match_indices(name);
+        uses.into_iter()
+            .any(|(at, _)| !is_harmless(&line[..at], &line[at + name.len()..]))
     })
 }
 
@@ -190,8 +218,10 @@ mod tests {
             "#!/bin/sh\nn=$(basename \"$0\"); m=${0##*/}; case $0 in *x) ;; esac\n",
             "#!/bin/sh\ngit diff | awk '{ print $0 }'\n",
             "#!/bin/sh\n# not \"$0\"\nexec npx lint \"$1\"\n",
+            "#!/bin/sh\n# nor $LINENO, .git/hooks/commit-msg\nexec lefthook run commit-msg \"$@\"\n",
+            "#!/bin/sh\nexec \"$(dirname \"$0\")/commit-msg.old\" \"$_x\" /commit-msg.d/*\n",
         ] {
-            assert!(is_plain(plain.as_bytes()), "{plain}");
+            assert!(is_plain(plain.as_bytes(), "commit-msg"), "{plain}");
         }
     }
 
@@ -211,6 +241,15 @@ mod tests {
             "#!/usr/bin/env -S BASH_ENV=tools/env bash\ntrue\n",
             "#!/usr/bin/env -S -i sh\ntrue\n",
             "#!/bin/sh\ntrap 'echo $LINENO' EXIT\n",
+            "#!/bin/bash\nfor f in $(declare -F | awk '{print $3}'); do $f; done\n",
+            "#!/bin/bash\ntypeset -f\n",
+            "#!/bin/bash\ncompgen -A function\n",
+            "#!/bin/bash\nf() { caller 0; }\nf\n",
+            "#!/bin/bash\nhere=$(basename \"$_\")\n",
+            "#!/bin/bash\necho ${_##*/}\n",
+            "#!/bin/sh\ntail -n +3 \"$(git rev-parse --git-path hooks/commit-msg)\"\n",
+            "#!/bin/sh\nsed 1d \"$(dirname \"$0\")/commit-msg\" | sh\n",
+            "#!/bin/sh\nhead .git/hooks/commit-msg\n",
             "#!/bin/bash\necho ${BASH_LINENO[0]}\n",
             "#!/bin/sh\n\":\" //; exec node \"$0\" \"$@\"\n",
             "#!/bin/sh\n''':'\nexec python3 -u .git/hooks/commit-msg\n'''\n",
@@ -222,7 +261,7 @@ mod tests {
             "#!/bin/sh\r\ntrue\r\n",
             "\x7fELF\0",
         ] {
-            assert!(!is_plain(other.as_bytes()), "{other}");
+            assert!(!is_plain(other.as_bytes(), "commit-msg"), "{other}");
         }
     }
 }

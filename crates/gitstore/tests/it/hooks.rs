@@ -163,20 +163,37 @@ fn hooks_of_ours_alone() {
     assert!(!scene.tree.0.join(".git").join(FRONT).exists());
 }
 
+/// The program may be gone, or be none that runs here, or break down: a block is silent, and the commit goes on.
 #[test]
-fn a_commit_succeeds_without_the_shim() {
-    let scene = Scene::new();
-    scene.install();
-    fs::remove_file(&scene.shim).unwrap();
-    scene.tree.write("f", "1");
-    scene.tree.git(&["add", "f"]);
-    let output = scene.tree.try_git(&["commit", "-m", "one"], b"");
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{stderr}");
-    assert!(
-        !stderr.contains("siglum"),
-        "a block without its program is silent: {stderr}"
-    );
+fn a_commit_succeeds_without_a_sound_shim() {
+    for (what, shim) in [
+        ("gone", None),
+        ("a directory", None),
+        ("half written", Some("\x7fELF\u{2}\u{1}")),
+        ("without its loader", Some("#!/no/such/loader\n")),
+        ("crashing", Some("#!/bin/sh\nkill -SEGV $$\n")),
+    ] {
+        let scene = Scene::new();
+        let theirs = "#!/bin/sh\nset | grep siglum_ >&2\necho theirs >&2\n";
+        script(&scene.hooks.join("commit-msg"), theirs, 0o755);
+        scene.install();
+        fs::remove_file(&scene.shim).unwrap();
+        match shim {
+            Some(text) => script(&scene.shim, text, 0o755),
+            None if what == "gone" => {}
+            None => fs::create_dir(&scene.shim).unwrap(),
+        }
+        scene.tree.write("f", "1");
+        scene.tree.git(&["add", "f"]);
+        let commit = scene.tree.try_git(&["commit", "-q", "-m", "one"], b"");
+        let amend = ["commit", "-q", "--amend", "-m", "two"];
+        let amend = scene.tree.try_git(&amend, b"");
+        for output in [commit, amend] {
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.success(), "{what}: {stderr}");
+            assert_eq!(stderr, "theirs\n", "{what}");
+        }
+    }
 }
 
 #[test]

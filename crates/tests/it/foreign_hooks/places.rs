@@ -45,6 +45,7 @@ fn hooks_that_come_later_are_named_by_doctor_and_called_after_its_fix() {
     let note = format!("#!/bin/sh\necho $1 >>'{}'\n", ran.display());
     fs::write(repo.dir.join(".git/hooks/reference-transaction"), note).unwrap();
     fs::write(repo.dir.join(".git/hooks/pre-push"), "#!/bin/sh\nexit 1\n").unwrap();
+    fs::write(repo.dir.join(".git/hooks/lib.sh"), "true\n").unwrap();
     let refuse = "cd .git && rm siglum-hooks/pre-push && git init -q --bare ../../remote && \
                   chmod +x hooks/pre-push hooks/reference-transaction";
     repo.sh(refuse).ok();
@@ -53,7 +54,10 @@ fn hooks_that_come_later_are_named_by_doctor_and_called_after_its_fix() {
         let line = format!("{name} is missing, so that yours does not run");
         assert!(doctor.stdout.contains(&line), "{doctor:?}");
     }
+    let lacks = "lib.sh is not found beside siglum's hooks";
+    assert!(doctor.stdout.contains(lacks), "{doctor:?}");
     repo.siglum(&["doctor", "--fix"]);
+    assert!(repo.dir.join(".git/siglum-hooks/lib.sh").is_symlink());
     assert_ne!(repo.sh("git push -q ../remote main").code, Some(0));
     repo.git(&["tag", "noted"]);
     assert!(ran.exists(), "their reference-transaction runs");

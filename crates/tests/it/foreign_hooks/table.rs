@@ -252,6 +252,55 @@ const SCRIPTS: &[Kind] = &[
     ("shebang alone", "", "#!/bin/sh"),
 ];
 
+/// What a script finds by git's path of hooks or by its own, and what it can tell of lines above its own.
+const LOOKS: &[Kind] = &[
+    (
+        "library by git's path",
+        "",
+        "#!/bin/sh -a\n. \"$(git rev-parse --git-path hooks)/library\"\nBODY",
+    ),
+    (
+        "library by the setting",
+        "",
+        "#!/bin/sh -a\n. \"$(git config core.hooksPath || echo .git/hooks)/library\"\nBODY",
+    ),
+    (
+        "list of functions",
+        "bash",
+        "#!/bin/bash\nf() { echo f; }\nfor f in $(declare -F | awk '{print $3}'); do $f || exit 1; done\nBODY",
+    ),
+    (
+        "directory by git's path",
+        "",
+        "#!/bin/sh -a\nfor f in \"$(git rev-parse --git-path hooks)\"/parts.d/*; do . \"$f\"; done\nunset f\nBODY",
+    ),
+    (
+        "library in Python",
+        "python3",
+        "#!/usr/bin/env python3\nimport subprocess\n\
+         of = subprocess.check_output(['git', 'rev-parse', '--git-path', 'hooks'], text=True)\n\
+         print(open(of.strip() + '/library').read())\n",
+    ),
+    ("all names", "", "#!/bin/sh\nset | grep -c siglum_\nBODY"),
+    (
+        "functions by completion",
+        "bash",
+        "#!/bin/bash\ncompgen -A function\nBODY",
+    ),
+    (
+        "own file",
+        "",
+        "#!/bin/sh\nhead -3 .git/hooks/commit-msg\nBODY",
+    ),
+    (
+        "own file beside",
+        "",
+        "#!/bin/sh\nsed -n 2p \"$(dirname \"$0\")/commit-msg\"\nBODY",
+    ),
+    ("caller", "bash", "#!/bin/bash\nf() { caller 0; }\nf\nBODY"),
+    ("last word", "bash", "#!/bin/bash\necho \"$_\"\nBODY"),
+];
+
 /// Other languages, and two in one.
 const LANGUAGES: &[Kind] = &[
     (
@@ -378,6 +427,7 @@ fn make(repo: &Repo<'_>, kind: &Kind, place: &str) {
     let base = "git init -q -b main --template= . && git commit -q --allow-empty -m base && git branch side && \
                 git checkout -q side && git commit -q --allow-empty -m side && git checkout -q main && \
                 mkdir .git/hooks && echo text >file && git add file && echo 'echo library' >.git/hooks/library && \
+                mkdir .git/hooks/parts.d && echo 'echo part' >.git/hooks/parts.d/one && \
                 echo 'echo sourced' >envfile";
     let dates = "export GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'";
     repo.sh(&format!("{dates}; {base}")).ok();
@@ -508,7 +558,7 @@ fn compare_all(kinds: &[Kind]) {
 /// With what this machine has there are a hundred kinds.
 #[test]
 fn a_hundred_kinds_are_compared() {
-    let all = [SHELLS, SCRIPTS, LANGUAGES].concat();
+    let all = [SHELLS, SCRIPTS, LOOKS, LANGUAGES].concat();
     let here = all.iter().filter(|kind| has(kind.1));
     let names: BTreeSet<&str> = here.map(|kind| kind.0).collect();
     assert!(names.len() >= 100, "{}", names.len());
@@ -527,6 +577,11 @@ fn hooks_of_any_script_do_what_they_did() {
 #[test]
 fn hooks_of_any_other_script_do_what_they_did() {
     compare_all(&SCRIPTS[SCRIPTS.len() / 2..]);
+}
+
+#[test]
+fn hooks_that_look_at_files_beside_them_or_at_themselves_see_what_they_saw() {
+    compare_all(LOOKS);
 }
 
 #[test]

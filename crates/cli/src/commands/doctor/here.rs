@@ -7,7 +7,7 @@ use siglum_agents::{AGENTS, AgentSpec, InstallState, TELEMETRY, TelemetrySpec, T
 use siglum_egress::EgressError;
 use siglum_engine::record::import::{self, ImportableTranscript};
 use siglum_gitstore::Repo;
-use siglum_gitstore::hooks::{self, HookCondition, HookState};
+use siglum_gitstore::hooks::{self, HookCondition};
 
 use super::{Check, FIX, machine};
 use crate::clock;
@@ -177,10 +177,12 @@ fn git_hooks(cx: &Cx, repo: &Repo) -> Vec<Check> {
     }
     let states = hooks::inspect(&site, &cx.home.shim());
     let all = states.len();
-    let passed_on = |hook: &HookState| hook.state == HookCondition::NotPassedOn;
+    let is_theirs = |state: HookCondition| {
+        matches!(state, HookCondition::NotPassedOn | HookCondition::NotLinked)
+    };
     let commits_are_seen = states
         .iter()
-        .all(|hook| hook.state == HookCondition::Current || passed_on(hook));
+        .all(|hook| hook.state == HookCondition::Current || is_theirs(hook.state));
     let wrong: Vec<String> = states
         .into_iter()
         .filter_map(|hook| Some(format!("{} {}", hook.name, complaint(hook.state)?)))
@@ -189,7 +191,7 @@ fn git_hooks(cx: &Cx, repo: &Repo) -> Vec<Check> {
         Check::ok("git hooks", format!("all {all} are installed"))
     } else {
         let problem = match commits_are_seen {
-            true => "your own hooks are not called",
+            true => "your own hooks are not called, or lack what they need",
             false => "commits are not recorded, or only in part",
         };
         Check::problem("git hooks", problem)
@@ -204,6 +206,9 @@ const fn complaint(state: HookCondition) -> Option<&'static str> {
         HookCondition::Current => None,
         HookCondition::Missing => Some("does not call siglum"),
         HookCondition::NotPassedOn => Some("is missing, so that yours does not run"),
+        HookCondition::NotLinked => {
+            Some("is not found beside siglum's hooks, where yours may look")
+        }
         HookCondition::Outdated => Some("has a damaged block or one of another version"),
         HookCondition::OtherShim => Some("calls another siglum"),
         HookCondition::NotExecutable => Some("is not executable"),

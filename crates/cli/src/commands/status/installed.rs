@@ -105,7 +105,7 @@ fn of_agent(
 /// The word for how a hook of git stands.
 pub const fn condition(state: HookCondition) -> &'static str {
     match state {
-        HookCondition::Missing | HookCondition::NotPassedOn => "missing",
+        HookCondition::Missing | HookCondition::NotPassedOn | HookCondition::NotLinked => "missing",
         HookCondition::Current => "in place",
         HookCondition::Outdated => "out of date",
         HookCondition::OtherShim => "calls another program",

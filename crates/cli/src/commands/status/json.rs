@@ -129,7 +129,7 @@ impl Json {
             recording: installed.recording,
             git_hooks: bad
                 .map(|h| Hook {
-                    name: h.name.to_owned(),
+                    name: h.name.clone(),
                     state: condition(h.state).to_owned(),
                 })
                 .collect(),

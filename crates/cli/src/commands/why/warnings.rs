@@ -52,7 +52,7 @@ fn hooks_taken_over(cx: &Cx) -> Option<Warning> {
     let repo = cx.find_repo().filter(|repo| repo.siglum_dir().is_dir())?;
     let site = cx.hook_site(&repo).ok()?;
     let dir = site.present_dir();
-    let lacking: Vec<&str> = hooks::inspect(&site, &cx.home.shim())
+    let lacking: Vec<String> = hooks::inspect(&site, &cx.home.shim())
         .into_iter()
         .filter(|hook| hook.state == HookCondition::Missing)
         .map(|hook| hook.name)

@@ -11,7 +11,7 @@ use crate::sandbox::{Tree, script};
 const PYTHON: &str = "#!/usr/bin/env python3\npass\n";
 
 impl Scene {
-    fn complaints(&self) -> Vec<(&'static str, HookCondition)> {
+    fn complaints(&self) -> Vec<(String, HookCondition)> {
         let states = self.states(&self.shim).into_iter();
         states
             .filter(|hook| hook.state != HookCondition::Current)
@@ -130,7 +130,7 @@ fn hooks_that_are_not_passed_on_are_named_and_mended() {
     let added = scene.hooks.join("reference-transaction");
     script(&added, "#!/bin/sh\nexit 0\n", 0o755);
     let names = ["pre-push", "reference-transaction"];
-    let expected = names.map(|name| (name, HookCondition::NotPassedOn));
+    let expected = names.map(|name| (name.to_owned(), HookCondition::NotPassedOn));
     assert_eq!(scene.complaints(), expected);
     assert_eq!(taken_over(&repo), names);
     scene.install();
@@ -140,8 +140,70 @@ fn hooks_that_are_not_passed_on_are_named_and_mended() {
     script(&front.join("pre-rebase"), "#!/bin/sh\ntrue\n", 0o755);
     assert_eq!(scene.complaints(), []);
     script(&scene.hooks.join("pre-rebase"), "#!/bin/sh\nfalse\n", 0o755);
-    let one = [("pre-rebase", HookCondition::NotPassedOn)];
+    let one = [("pre-rebase".to_owned(), HookCondition::NotPassedOn)];
     assert_eq!(scene.complaints(), one);
+}
+
+/// Hooks look for a library where git says that hooks are, or in the directory that its settings name.
+#[test]
+fn what_is_beside_their_hooks_is_found() {
+    for named in [false, true] {
+        let mut scene = Scene::new();
+        if named {
+            scene.hooks = scene.tree.0.join(".githooks");
+            scene.tree.git(&["config", "core.hooksPath", ".githooks"]);
+        }
+        let theirs = scene.sandbox.path("theirs");
+        let look = format!(
+            "#!/bin/sh\nset -e\nfor dir in \"$(git rev-parse --git-path hooks)\" \
+             \"$(git config core.hooksPath || echo .git/hooks)\"; do\n\
+             . \"$dir/lib.sh\"; cat \"$dir\"/lib.d/* >>'{}'; done\n",
+            theirs.display()
+        );
+        script(&scene.hooks.join("pre-commit"), &look, 0o755);
+        script(&scene.hooks.join("commit-msg"), PYTHON, 0o755);
+        script(&scene.hooks.join("lib.sh"), "true\n", 0o644);
+        script(&scene.hooks.join("lib.d/one"), "part\n", 0o644);
+        script(&scene.hooks.join("pre-push.sample"), "true\n", 0o644);
+        scene.tree.commit("f", "0", "base");
+        let before = scene.all();
+        scene.install();
+        assert_eq!(scene.complaints(), []);
+        scene.tree.commit("f", "1", "one");
+        let side = Tree(scene.sandbox.path("side"));
+        scene.tree.git(&["worktree", "add", "-q", "../side"]);
+        side.commit("f", "2", "two");
+        // What comes later is named, and what goes is no longer led to.
+        let repo = scene.tree.repo();
+        let unlinked = || siglum_gitstore::hooks::unlinked(&repo);
+        assert_eq!(unlinked(), [""; 0]);
+        script(&scene.hooks.join("later.sh"), "true\n", 0o644);
+        script(&scene.hooks.join("lib.sh~"), "true\n", 0o644);
+        let one = [("later.sh".to_owned(), HookCondition::NotLinked)];
+        assert_eq!(scene.complaints(), one);
+        assert_eq!(unlinked(), ["later.sh"]);
+        scene.install();
+        assert_eq!(scene.complaints(), []);
+        for name in ["later.sh", "lib.sh~"] {
+            fs::remove_file(scene.hooks.join(name)).unwrap();
+        }
+        scene.install();
+        let front = scene.tree.0.join(".git").join(FRONT);
+        assert!(fs::symlink_metadata(front.join("later.sh")).is_err());
+        // Relative links hold where the repository goes.
+        fs::rename(&scene.tree.0, scene.sandbox.path("moved")).unwrap();
+        let moved = Tree(scene.sandbox.path("moved"));
+        let library = moved.0.join(".git").join(FRONT).join("lib.sh");
+        assert_eq!(fs::read_to_string(library).unwrap(), "true\n");
+        fs::rename(&moved.0, &scene.tree.0).unwrap();
+        // One of somebody else goes where hooks are from then on.
+        symlink("lib.sh", front.join("mine.sh")).unwrap();
+        scene.remove();
+        assert!(scene.hooks.join("mine.sh").is_symlink());
+        fs::remove_file(scene.hooks.join("mine.sh")).unwrap();
+        assert_eq!(scene.all(), before);
+        assert_eq!(scene.log("theirs"), ["part"; 6], "two of each commit");
+    }
 }
 
 #[test]
