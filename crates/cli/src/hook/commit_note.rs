@@ -275,8 +275,10 @@ fn since_epoch() -> Duration {
 fn unsettle(note: &Path) {
     let mut options = fs::OpenOptions::new();
     options.write(true);
-    // One that is gone belongs to a commit that is done.
-    if let Ok(file) = regular_file::open_own(note, &mut options) {
+    // One that is gone belongs to a commit that is done, and one of several names may be somebody else's file.
+    if let Ok(file) = regular_file::open_own(note, &mut options)
+        && file.metadata().is_ok_and(|meta| meta.nlink() == 1)
+    {
         let _ = file.set_modified(SystemTime::UNIX_EPOCH);
     }
 }

@@ -107,7 +107,9 @@ pub fn note_commit(repo: &Repo) {
 /// Notes that other commits took the place of these, which the rebase had made.
 pub fn note_replaced(repo: &Repo, pairs: &[(Oid, Oid)]) {
     let lines: String = pairs.iter().map(|(old, _)| format!("{old}\n")).collect();
-    let path = repo.git_dir.join("rebase-merge").join(REPLACED);
+    let Some(path) = directory(repo).map(|dir| dir.join(REPLACED)) else {
+        return;
+    };
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);
     if let Ok(mut file) = regular_file::open_own(&path, &mut options) {
@@ -119,7 +121,14 @@ pub fn note_replaced(repo: &Repo, pairs: &[(Oid, Oid)]) {
 fn notes_of(repo: &Repo, git: &Command) -> Option<PathBuf> {
     let process = siglum_platform::process(git.pid)?;
     let name = format!("{NOTES}{}-{}", process.pid, process.start);
-    Some(repo.git_dir.join("rebase-merge").join(name))
+    Some(directory(repo)?.join(name))
+}
+
+/// Where git keeps the state of a rebase, and the notes are. It makes a directory there, never a link.
+fn directory(repo: &Repo) -> Option<PathBuf> {
+    let dir = repo.git_dir.join("rebase-merge");
+    let is_directory = dir.symlink_metadata().is_ok_and(|at| at.is_dir());
+    is_directory.then_some(dir)
 }
 
 fn append(repo: &Repo, path: &Path, line: &str) -> std::io::Result<()> {
@@ -149,7 +158,7 @@ struct Notes {
 }
 
 fn notes(repo: &Repo) -> Vec<Notes> {
-    let Ok(files) = fs::read_dir(repo.git_dir.join("rebase-merge")) else {
+    let Some(Ok(files)) = directory(repo).map(fs::read_dir) else {
         return Vec::new();
     };
     let is_notes = |path: &PathBuf| {
@@ -218,7 +227,8 @@ pub fn amended(repo: &Repo, at: Timestamp, scene: Scene, pair: (Oid, Oid)) -> Re
 pub fn rewritten(repo: &Repo, command: String, mut pairs: Vec<(Oid, Oid)>) -> Rewritten {
     let mut runs = Vec::new();
     if command == "rebase" {
-        let replaced = read(&repo.git_dir.join("rebase-merge").join(REPLACED)).unwrap_or_default();
+        let replaced = directory(repo).and_then(|dir| read(&dir.join(REPLACED)));
+        let replaced = replaced.unwrap_or_default();
         for notes in notes(repo) {
             let stays = |commit: &Oid| !replaced.lines().any(|line| line == commit.as_str());
             let commits = notes
