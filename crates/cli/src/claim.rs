@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use siglum_domain::SessionId;
 use siglum_domain::intake::LaunchClaim;
-use siglum_gitstore::Repo;
+use siglum_gitstore::{Repo, create_siglum_subdirectory, siglum_subdirectory};
 
 use crate::home::Home;
 use crate::{clock, env};
@@ -24,12 +24,14 @@ pub const TRACED: &str = "SIGLUM_TRACEPARENT";
 
 /// How long a token may be, in bytes.
 const TOKEN_MOST: u64 = 256;
+/// Where copies of tokens lie in a repository, in Siglum's directory.
+const COPIES: &str = "launches";
 
 /// What was handed down to this process, if anything was. Without the first variable nothing is
 /// looked at. In a repository its copy of the token stands in for a file that cannot be read.
 pub fn inherited(repo: Option<&Repo>) -> Option<LaunchClaim> {
     let session: SessionId = env::text(SESSION)?.parse().ok()?;
-    let copy = || read_token(&file_of(&copies(&repo?.siglum_dir()), session));
+    let copy = || read_token(&file_of(&copies(&repo?.siglum_dir())?, session));
     let token = env::path(TOKEN_FILE).and_then(|path| read_token(&path));
     let token = token.or_else(copy);
     Some(LaunchClaim {
@@ -79,11 +81,10 @@ impl Token {
 
     /// Puts a copy into a repository that is switched on; without it the launch goes on.
     pub fn copy_to(&mut self, siglum_dir: &Path, session: SessionId) {
-        let dir = copies(siglum_dir);
-        // A link may lead out of the repository that it came with.
-        let is_ours = siglum_dir.is_dir() && !dir.is_symlink();
         let token = read_token(&self.path).and_then(|token| String::from_utf8(token).ok());
-        if let Some(token) = token.filter(|_| is_ours) {
+        if let Some(token) = token
+            && let Ok(dir) = create_siglum_subdirectory(siglum_dir, COPIES)
+        {
             self.copy = write_token(&dir, session, &token).ok();
         }
     }
@@ -120,9 +121,8 @@ fn write_token(dir: &Path, session: SessionId, token: &str) -> io::Result<PathBu
     Ok(path)
 }
 
-/// Where copies of tokens lie in a repository.
-fn copies(siglum_dir: &Path) -> PathBuf {
-    siglum_dir.join("launches")
+fn copies(siglum_dir: &Path) -> Option<PathBuf> {
+    siglum_subdirectory(siglum_dir, COPIES)
 }
 
 fn file_of(dir: &Path, session: SessionId) -> PathBuf {
@@ -146,12 +146,15 @@ fn tokens_in(dir: &Path) -> Vec<SessionId> {
 
 /// Takes back the copy of the token of a launch that is over.
 pub fn forget_copy(siglum_dir: &Path, over: SessionId) {
-    remove_copy(&file_of(&copies(siglum_dir), over));
+    if let Some(dir) = copies(siglum_dir) {
+        remove_copy(&file_of(&dir, over));
+    }
 }
 
 /// Takes back all copies in a repository that is switched off.
 pub fn forget_copies(siglum_dir: &Path) {
-    for session in tokens_in(&copies(siglum_dir)) {
+    let copies = copies(siglum_dir);
+    for session in copies.iter().flat_map(|dir| tokens_in(dir)) {
         forget_copy(siglum_dir, session);
     }
 }

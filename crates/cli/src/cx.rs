@@ -11,7 +11,7 @@ use siglum_engine::driven::launch;
 use siglum_engine::identity::repositories::{self, Recognised};
 use siglum_engine::{EngineError, Here, World, settle, worker};
 use siglum_gitstore::hooks::{self, HookSite};
-use siglum_gitstore::{Git, ObjectStore, Repo, discover, is_bare, without_checkout};
+use siglum_gitstore::{Git, ObjectStore, Repo, discover, is_bare, siglum_dir, without_checkout};
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{Ledger, RepositoryRecord, Spool, SqliteLedger, read};
 
@@ -188,7 +188,7 @@ impl Cx {
             Ok(places)
         })?;
         for (session, common_dir) in places {
-            claim::forget_copy(&Path::new(&common_dir).join("siglum"), session);
+            claim::forget_copy(&siglum_dir(Path::new(&common_dir)), session);
         }
         Ok(())
     }
@@ -205,7 +205,7 @@ impl Cx {
     pub fn all_spools(&self, ledger: &mut dyn Ledger) -> Result<Vec<Spool>, CommandError> {
         let repositories = read(ledger, |tx| tx.repositories())?;
         let here = repositories.iter().filter(|r| r.is_here());
-        let of = |r: &RepositoryRecord| repository_spool(&Path::new(&r.common_dir).join("siglum"));
+        let of = |r: &RepositoryRecord| repository_spool(&siglum_dir(Path::new(&r.common_dir)));
         Ok(std::iter::once(self.home.spool())
             .chain(here.map(of))
             .collect())

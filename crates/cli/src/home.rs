@@ -178,5 +178,5 @@ impl Home {
 
 /// Where deliveries of one repository wait when the ledger cannot be reached from it.
 pub fn repository_spool(siglum_dir: &Path) -> Spool {
-    Spool::at(&siglum_dir.join("spool"))
+    Spool::in_repository(siglum_dir)
 }

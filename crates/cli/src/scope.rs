@@ -7,7 +7,7 @@ use serde::Serialize;
 use siglum_domain::scope::{Kinds, Scope};
 use siglum_domain::{RepositoryId, Timestamp};
 use siglum_engine::identity::repositories;
-use siglum_gitstore::{Repo, discover, is_remote_name, remote_name};
+use siglum_gitstore::{Repo, discover, is_on, is_remote_name, remote_name};
 use siglum_ledger::{
     Durability, Ledger, LedgerError, Projection, Reach, RepositoryRecord, Transaction, read, write,
 };
@@ -339,7 +339,7 @@ fn switched_on(ledger: &mut dyn Ledger) -> Result<Vec<RepositoryRecord>, Command
         return Ok(read(ledger, repositories::known)?);
     }
     let mut all = read(ledger, |tx| tx.repositories())?;
-    all.retain(|r| !r.is_here() || Path::new(&r.common_dir).join("siglum").is_dir());
+    all.retain(|r| !r.is_here() || is_on(Path::new(&r.common_dir)));
     Ok(all)
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use siglum_gitstore::{is_on, siglum_dir};
 use siglum_ledger::{Ledger, RepositoryRecord, Spool, read};
 
 use crate::cx::Cx;
@@ -75,8 +76,9 @@ pub fn older_ledgers(home: &Home) -> Vec<PathBuf> {
 /// Siglum's directories in the repositories that are here.
 fn siglum_dirs(repositories: &[RepositoryRecord]) -> Vec<PathBuf> {
     let here = repositories.iter().filter(|r| r.is_here());
-    let dirs = here.map(|r| Path::new(&r.common_dir).join("siglum"));
-    dirs.filter(|dir| dir.is_dir()).collect()
+    let common_dirs = here.map(|r| Path::new(&r.common_dir));
+    let on = common_dirs.filter(|dir| is_on(dir));
+    on.map(siglum_dir).collect()
 }
 
 fn files_in(dir: &Path) -> Vec<PathBuf> {

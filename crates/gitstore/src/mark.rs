@@ -13,6 +13,7 @@ use siglum_domain::RepositoryId;
 
 use crate::bounded;
 use crate::owner::give_to_owner;
+use crate::place::{is_on, siglum_dir};
 
 /// The name of the file with the marks, in the repository's directory of Siglum.
 const MARK: &str = "repository";
@@ -25,7 +26,7 @@ const MARKS_MOST: usize = 16;
 /// The ids by which ledgers know the repository with this common directory, the oldest first.
 #[must_use]
 pub fn marks(common_dir: &Path) -> Vec<RepositoryId> {
-    let text = bounded::read_text(&common_dir.join("siglum").join(MARK), LENGTH_MOST);
+    let text = bounded::read_text(&siglum_dir(common_dir).join(MARK), LENGTH_MOST);
     let text = text.unwrap_or_default();
     text.lines().filter_map(|id| id.parse().ok()).collect()
 }
@@ -39,7 +40,7 @@ pub fn is_mark(name: &str) -> bool {
 /// Tells whether a repository may still be in a place: it has its mark there, or nobody can tell.
 #[must_use]
 pub fn may_be_at(common_dir: &Path, id: RepositoryId) -> bool {
-    let path = common_dir.join("siglum").join(MARK);
+    let path = siglum_dir(common_dir).join(MARK);
     match bounded::open_regular(&path) {
         Ok(_) => marks(common_dir).contains(&id),
         Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
@@ -51,11 +52,10 @@ pub fn may_be_at(common_dir: &Path, id: RepositoryId) -> bool {
 /// # Errors
 /// The file cannot be written.
 pub fn set_marks(common_dir: &Path, ids: &[RepositoryId]) -> io::Result<()> {
-    let dir = common_dir.join("siglum");
-    // Not through a link: a directory that came with its git directory may lead anywhere.
-    if !dir.symlink_metadata().is_ok_and(|at| at.is_dir()) {
+    if !is_on(common_dir) {
         return Ok(());
     }
+    let dir = siglum_dir(common_dir);
     let unfinished = dir.join(format!("{UNFINISHED}{}", std::process::id()));
     // One that was left behind by a process of the same number.
     let _ = fs::remove_file(&unfinished);

@@ -5,7 +5,9 @@
 //! (whose values the caller passes), `core.worktree` and `core.bare`. It does not check owners
 //! (`safe.directory`) and does not stop at file system borders; nothing is written.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use siglum_domain::Oid;
@@ -160,6 +162,44 @@ pub fn remotes(common_dir: &Path) -> Vec<String> {
     config::addresses(&text.unwrap_or_default())
 }
 
+/// Siglum's directory in the repository with this common directory, which need not be there.
+#[must_use]
+pub fn siglum_dir(common_dir: &Path) -> PathBuf {
+    common_dir.join("siglum")
+}
+
+/// Tells whether Siglum is switched on for the repository with this common directory: its own directory is there.
+#[must_use]
+pub fn is_on(common_dir: &Path) -> bool {
+    is_real_directory(&siglum_dir(common_dir))
+}
+
+/// A directory of this name in Siglum's directory of a repository, if both are directories. A link that came with a
+/// repository may lead anywhere, so nothing is read, written or removed behind one.
+#[must_use]
+pub fn siglum_subdirectory(siglum_dir: &Path, name: &str) -> Option<PathBuf> {
+    let dir = siglum_dir.join(name);
+    (is_real_directory(siglum_dir) && is_real_directory(&dir)).then_some(dir)
+}
+
+/// The same, made where nothing has that name yet.
+///
+/// # Errors
+/// It cannot be made, or one of the two is something else.
+pub fn create_siglum_subdirectory(siglum_dir: &Path, name: &str) -> io::Result<PathBuf> {
+    if is_real_directory(siglum_dir) {
+        match DirBuilder::new().mode(0o700).create(siglum_dir.join(name)) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
+    siglum_subdirectory(siglum_dir, name).ok_or_else(|| ErrorKind::NotADirectory.into())
+}
+
+fn is_real_directory(dir: &Path) -> bool {
+    dir.symlink_metadata().is_ok_and(|at| at.is_dir())
+}
+
 impl Repo {
     /// The directory that all checkouts of the repository share.
     #[must_use]
@@ -173,10 +213,16 @@ impl Repo {
         Path::new(&self.place.worktree)
     }
 
-    /// The directory whose existence means that Siglum is switched on for this repository.
+    /// Siglum's directory in this repository.
     #[must_use]
     pub fn siglum_dir(&self) -> PathBuf {
-        self.common_dir().join("siglum")
+        siglum_dir(self.common_dir())
+    }
+
+    /// Tells whether Siglum is switched on here.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        is_on(self.common_dir())
     }
 
     /// Where HEAD of this checkout stands.

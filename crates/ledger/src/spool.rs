@@ -2,10 +2,12 @@
 //!
 //! A file is written aside, synced and renamed, and its directory is synced, so that a reader never sees half of one and a
 //! power cut takes none away. What waits here is redacted already. A delivery that cannot be taken in is set aside, never deleted. In a
-//! directory that several users share, each sees only their own.
+//! directory that several users share, each sees only their own. A spool in a repository is none behind a link, and no file
+//! is touched whose name is not one that a spool gives.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,8 @@ use siglum_domain::time::Timestamp;
 /// How many deliveries one spool holds at most.
 const MOST: usize = 100_000;
 const ENDING: &str = "json";
+/// How the name of a file ends that is being written.
+const PART: &str = "part";
 
 /// Why a delivery does not wait with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +31,6 @@ pub enum Aside {
 }
 
 impl Aside {
-    #[cfg(test)]
     const ALL: [Self; 3] = [Self::Newer, Self::Refused, Self::Unreadable];
 
     /// How the names of such files end.
@@ -45,6 +48,8 @@ impl Aside {
 #[derive(Debug, Clone)]
 pub struct Spool {
     dir: PathBuf,
+    /// Whether it came with a repository, or may have.
+    in_repository: bool,
 }
 
 /// A delivery that waits.
@@ -70,7 +75,24 @@ impl Spool {
     pub fn at(dir: &Path) -> Self {
         Self {
             dir: dir.to_owned(),
+            in_repository: false,
         }
+    }
+
+    /// The spool in Siglum's directory of a repository. Whoever made the repository may have put links there, which lead
+    /// anywhere.
+    #[must_use]
+    pub fn in_repository(siglum_dir: &Path) -> Self {
+        Self {
+            dir: siglum_dir.join("spool"),
+            in_repository: true,
+        }
+    }
+
+    /// Whether nothing on the way to this spool's files is a link that somebody else may have put there.
+    fn is_reachable(&self) -> bool {
+        let is_link = |dir: &Path| dir.symlink_metadata().is_ok_and(|at| at.is_symlink());
+        !self.in_repository || !self.dir.ancestors().take(2).any(is_link)
     }
 
     /// The directory.
@@ -91,6 +113,9 @@ impl Spool {
     }
 
     fn write(&self, intake: &Intake) -> io::Result<()> {
+        if !self.is_reachable() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
         if !self.dir.is_dir() {
             // In a directory that is there: of a home that was moved away nobody makes another one.
             match DirBuilder::new().mode(0o700).create(&self.dir) {
@@ -101,16 +126,18 @@ impl Spool {
         }
         let name = format!(
             "{:020}-{}",
-            intake.at.nanos(),
+            intake.at.nanos().max(0),
             &blake3::hash(intake.key.as_bytes()).to_hex()[..16]
         );
-        let aside = self.dir.join(format!("{name}.part"));
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&aside)?;
+        let aside = self.dir.join(format!("{name}.{PART}"));
+        let mut file = match create(&aside) {
+            // One that a hook of the same delivery left half written; a link is not followed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_file(&aside)?;
+                create(&aside)?
+            }
+            created => created?,
+        };
         let done = serde_json::to_vec(intake)
             .map_err(io::Error::from)
             .and_then(|text| file.write_all(&text))
@@ -130,7 +157,7 @@ impl Spool {
     pub fn probe(&self) -> Result<(), SpoolError> {
         let there = self.dir.ancestors().find(|dir| dir.exists());
         let writable = there.map_or(Ok(()), |dir| {
-            if !dir.is_dir() {
+            if !dir.is_dir() || !self.is_reachable() {
                 return Err(io::ErrorKind::NotADirectory.into());
             }
             rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).map_err(io::Error::from)
@@ -158,16 +185,26 @@ impl Spool {
     }
 
     fn names_ending(&self, ending: &str, most: usize) -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(&self.dir) else {
-            return Vec::new();
-        };
         let me = rustix::process::geteuid().as_raw();
-        let waiting = entries
-            .flatten()
+        let waiting = self
+            .entries()
             .filter(|e| e.path().extension().is_some_and(|e| e == ending))
             // What waits for another user belongs into that user's ledger.
-            .filter(|e| e.metadata().is_ok_and(|m| m.is_file() && m.uid() == me));
+            .filter(|e| e.metadata().is_ok_and(|m| m.uid() == me));
         waiting.map(|e| e.path()).take(most).collect()
+    }
+
+    /// All files of this spool, whoever wrote them and whatever became of them.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.entries().map(|e| e.path()).collect()
+    }
+
+    fn entries(&self) -> impl Iterator<Item = DirEntry> {
+        let entries = self.is_reachable().then(|| fs::read_dir(&self.dir));
+        let entries = entries.into_iter().flatten().flatten().flatten();
+        entries
+            .filter(|e| is_name(&e.file_name()) && e.file_type().is_ok_and(|kind| kind.is_file()))
     }
 
     /// The deliveries that wait, oldest first, at most `most`.
@@ -230,11 +267,8 @@ impl Spool {
     /// The files that are no delivery that waits: set aside as unreadable, or half written.
     #[must_use]
     pub fn leftovers(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        let paths = entries.map(|e| e.path());
-        let mut left: Vec<_> = paths
-            .filter(|p| p.extension().is_none_or(|e| e != ENDING) && p.is_file())
-            .collect();
+        let mut left = self.files();
+        left.retain(|path| path.extension().is_none_or(|e| e != ENDING));
         left.sort();
         left
     }
@@ -254,6 +288,35 @@ impl Spool {
     }
 }
 
+/// Whether a spool names files so: a time and a digest, and what became of the delivery.
+fn is_name(name: &OsStr) -> bool {
+    let parts = |name: &str| {
+        let (stem, ending) = name.split_once('.')?;
+        let (time, digest) = stem.split_once('-')?;
+        let is_known =
+            [ENDING, PART].contains(&ending) || Aside::ALL.iter().any(|why| why.ending() == ending);
+        let is_time = !time.is_empty() && time.bytes().all(|b| b.is_ascii_digit());
+        let is_digest = !digest.is_empty() && digest.bytes().all(|b| b.is_ascii_hexdigit());
+        Some(is_known && is_time && is_digest)
+    };
+    name.to_str().and_then(parts).unwrap_or(false)
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Reads a file of a spool; what took its place meanwhile is not waited for.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    let mut bytes = Vec::new();
+    options.open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Waits until a directory is on the disk.
 fn sync(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
@@ -266,7 +329,7 @@ fn load(path: &Path) -> Result<Intake, (Aside, String)> {
         version: u32,
     }
     let unreadable = |e: &dyn std::fmt::Display| (Aside::Unreadable, e.to_string());
-    let bytes = fs::read(path).map_err(|e| unreadable(&e))?;
+    let bytes = read(path).map_err(|e| unreadable(&e))?;
     let Versioned { version } = serde_json::from_slice(&bytes).map_err(|e| unreadable(&e))?;
     if version > VERSION {
         let why = format!("it has version {version} and this program knows {VERSION}");
@@ -330,16 +393,65 @@ mod tests {
     fn what_cannot_be_read_is_set_aside() {
         let home = tempfile::tempdir().unwrap();
         let spool = Spool::at(home.path());
-        fs::write(home.path().join("00001-x.json"), "{\"version\":").unwrap();
-        fs::write(home.path().join("00002-x.part"), "half").unwrap();
+        fs::write(home.path().join("00001-a.json"), "{\"version\":").unwrap();
+        fs::write(home.path().join("00002-a.part"), "half").unwrap();
         let waiting = spool.waiting(10);
         assert!(waiting[0].intake.is_err());
         assert!(matches!(waiting[0].intake, Err((Aside::Unreadable, _))));
         spool.set_aside(&waiting[0], Aside::Unreadable).unwrap();
         assert!(spool.is_empty());
-        let bad = home.path().join("00001-x.bad");
+        let bad = home.path().join("00001-a.bad");
         assert_eq!(spool.aside(Aside::Unreadable), [bad]);
         assert_eq!(spool.take_back(&Aside::ALL), 0);
+    }
+
+    #[test]
+    fn nothing_is_a_spools_behind_a_link_or_by_another_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let (theirs, siglum) = (dir.path().join("theirs"), dir.path().join("siglum"));
+        let spool = Spool::in_repository(&siglum);
+        fs::create_dir_all(&theirs).unwrap();
+        fs::create_dir(&siglum).unwrap();
+        let waits = |spool: &Spool| (spool.len(), spool.files().len(), spool.leftovers().len());
+        let names = [
+            "package.json",
+            "1-x.json",
+            "1-a.bad",
+            "1-a.json",
+            "a-1.part",
+        ];
+        for name in names {
+            fs::write(theirs.join(name), "{}").unwrap();
+        }
+        std::os::unix::fs::symlink("one", theirs.join("2-a.json")).unwrap();
+        assert_eq!(waits(&Spool::at(&theirs)), (1, 2, 1), "by their names");
+        let link = |from: &Path, to: &Path| std::os::unix::fs::symlink(to, from).unwrap();
+        link(spool.dir(), &theirs);
+        assert_eq!(waits(&spool), (0, 0, 0));
+        assert!(spool.put(&intake(1)).is_err() && spool.probe().is_err());
+        fs::remove_file(spool.dir()).unwrap();
+        spool.put(&intake(1)).unwrap();
+        fs::remove_dir_all(&siglum).unwrap();
+        fs::rename(&theirs, dir.path().join("spool")).unwrap();
+        link(&siglum, dir.path());
+        assert_eq!(waits(&spool), (0, 0, 0), "above it, too");
+        assert!(spool.put(&intake(1)).is_err());
+        assert_eq!(fs::read_dir(dir.path().join("spool")).unwrap().count(), 6);
+    }
+
+    /// The name of a delivery that is being written can be guessed.
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let spool = Spool::at(dir.path());
+        spool.put(&intake(1)).unwrap();
+        let [path] = <[PathBuf; 1]>::try_from(spool.files()).unwrap();
+        let (part, theirs) = (path.with_extension(PART), dir.path().join("theirs"));
+        fs::write(&theirs, "text").unwrap();
+        std::os::unix::fs::symlink(&theirs, &part).unwrap();
+        spool.put(&intake(1)).unwrap();
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "text");
+        assert!(!part.exists() && spool.len() == 1);
     }
 
     #[test]

@@ -97,7 +97,7 @@ fn pipes_in_the_place_of_files_hold_up_nothing() {
         |repo| {
             let notes = repo.dir.join(".git/siglum/commits");
             fs::create_dir_all(&notes).unwrap();
-            fifo(&notes.join("1-1"));
+            fifo(&notes.join("1"));
         },
         |repo| fifo(&repo.dir.join(".git/siglum/message-.git.lock")),
         |repo| fifo(&repo.dir.join(".git/siglum/hooks-taken-over")),

@@ -101,7 +101,7 @@ fn marks(world: &World) -> Vec<String> {
 
 /// Commands that somebody may run to look at a repository, before `init`, and after it and the work of an agent. Words in
 /// capitals stand for what the ledger has by then ([`named`]).
-const COMMANDS: &[&[&str]] = &[
+pub(crate) const COMMANDS: &[&[&str]] = &[
     &["why", "HEAD"],
     &["why", "HEAD", "--explain"],
     &["why", "file:1"],

@@ -39,6 +39,7 @@ mod harness;
 mod heartbeats;
 mod histories;
 mod history_forms;
+mod hostile_links;
 mod hostile_repositories;
 mod hostile_text;
 mod importing;

@@ -70,7 +70,7 @@ fn every_file_with_text_is_looked_through_from_everywhere() {
     let files = [
         (home.join("heartbeats/beat.jsonl"), Some("another tick")),
         (dir.join(".git/siglum/spool/1-a.bad"), None),
-        (dir.join(".git/siglum/commits/4194300-1"), None),
+        (dir.join(".git/siglum/commits/4194300"), None),
         (home.join("siglum.log"), Some("another line")),
     ];
     for (file, other) in &files {

@@ -1,5 +1,6 @@
 //! Names that say nothing: a function is named after what it does or returns, a type after the thing, a file after its
-//! subject. Whoever searches the code for a word of the product should find it.
+//! subject. Whoever searches the code for a word of the product should find it. And the name of Siglum's directory in a
+//! repository, which only one file says: whoever joins it elsewhere follows links.
 
 use std::path::Path;
 
@@ -13,6 +14,9 @@ const BANNED_FUNCTIONS: &[&str] = &["look"];
 
 /// Words that say where something stands, and not what it is: no names for files.
 const BANNED_FILES: &[&str] = &["past", "aside", "late", "given", "kept", "apart"];
+
+/// The file with the functions that give Siglum's directory in a repository, and tell whether it is one.
+const SIGLUM_DIR: &str = "crates/gitstore/src/place.rs";
 
 /// Every banned name in the sources of the workspace, with tests, examples and what fuzzing starts.
 pub(crate) fn check(root: &Path) -> Result<Vec<String>, Failure> {
@@ -36,7 +40,7 @@ fn check_file_name(path: &Path) -> Option<String> {
 
 fn check_text(path: &Path, text: &str) -> Vec<String> {
     let problem = |(number, line): (usize, &str)| {
-        let problem = check_line(line)?;
+        let problem = check_line(line).or_else(|| check_join(path, line))?;
         Some(format!("{}:{}: {problem}", path.display(), number + 1))
     };
     text.lines().enumerate().filter_map(problem).collect()
@@ -61,6 +65,12 @@ fn check_line(line: &str) -> Option<String> {
         }
         _ => None,
     }
+}
+
+fn check_join(path: &Path, line: &str) -> Option<String> {
+    let is_joined = line.contains("common_dir") && line.contains(".join(\"siglum\")");
+    let is_elsewhere = path != Path::new(SIGLUM_DIR);
+    (is_joined && is_elsewhere).then(|| format!("call `siglum_dir` or `is_on` of {SIGLUM_DIR}"))
 }
 
 /// Whether the last word of a name in camel case is banned.
@@ -102,6 +112,14 @@ mod tests {
         check("type Found<T> = Vec<T>;", Some("type Found"));
         check("struct NotFoundPage;", None);
         check("struct Profound;", None);
+    }
+
+    #[test]
+    fn joins_of_siglums_directory() {
+        let line = "let dir = common_dir.join(\"siglum\");";
+        let check = |path: &str| check_join(Path::new(path), line).is_some();
+        assert!(check("crates/cli/src/cx.rs"));
+        assert!(!check(SIGLUM_DIR));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use siglum_engine::worker;
+use siglum_gitstore::{is_on, siglum_dir};
 use siglum_ledger::{Ledger as _, LedgerError, Spool, SqliteLedger, read};
 
 use crate::clock::{self, Ids};
@@ -105,9 +106,9 @@ fn take_in(cx: &Cx, ledger: &mut SqliteLedger) -> Result<(), CommandError> {
     take_up_notes(&cx.home, &repositories, ledger);
     let mut spools = cx.spools();
     for repository in repositories {
-        let dir = Path::new(&repository.common_dir).join("siglum");
-        if repository.is_here() && dir.is_dir() {
-            spools.push(repository_spool(&dir));
+        let common_dir = Path::new(&repository.common_dir);
+        if repository.is_here() && is_on(common_dir) {
+            spools.push(repository_spool(&siglum_dir(common_dir)));
         }
     }
     let mut left: usize = spools.iter().map(Spool::len).sum();

@@ -83,7 +83,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let telemetry = telemetry(args, cx, &mut settings)?;
     let known = known(cx, repo.as_ref(), args.same_as.as_deref())?;
     let plan = match &repo {
-        Some(repo) => hooks::plan_install(&cx.writable_hook_site(repo)?, &cx.home.shim())?,
+        Some(repo) => hooks_plan(cx, repo)?,
         None => Plan::default(),
     };
     let changes = settings.len() + plan.changes.len();
@@ -148,6 +148,18 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         switch_on(cx, repo, &known, args)?;
     }
     finish(cx, repo.as_ref(), changes, &plan)
+}
+
+fn hooks_plan(cx: &Cx, repo: &Repo) -> Result<Plan, CommandError> {
+    let dir = repo.siglum_dir();
+    if dir.symlink_metadata().is_ok() && !repo.is_on() {
+        return Err(CommandError::failed(format!("{} is not a directory", dir.display()))
+            .hint("Siglum keeps its data in a directory of that name, and follows no link there: remove it, then run `siglum init` again."));
+    }
+    Ok(hooks::plan_install(
+        &cx.writable_hook_site(repo)?,
+        &cx.home.shim(),
+    )?)
 }
 
 /// Agents are not to report into what a demo left.

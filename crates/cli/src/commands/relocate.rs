@@ -221,7 +221,7 @@ fn state(
         ),
     };
     cx.ui.status(text);
-    if relocation == Relocation::Move && !args.dry_run && !repo.siglum_dir().is_dir() {
+    if relocation == Relocation::Move && !args.dry_run && !repo.is_on() {
         cx.ui
             .hint("Run `siglum init` there to record what comes next.");
     }

@@ -16,6 +16,7 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, SessionId};
 use siglum_engine::driven::launch::{self, NewLaunch};
 use siglum_engine::identity::audit::{self, Entry};
+use siglum_gitstore::siglum_dir;
 use siglum_ledger::{Launch, LaunchEnd, OwnWorktree, read};
 
 use self::gateway::Gateway;
@@ -282,7 +283,7 @@ impl Launched {
             None => cx.find_repo().map(|repo| repo.place),
         };
         if let Some(place) = &place {
-            token.copy_to(&Path::new(&place.common_dir).join("siglum"), session);
+            token.copy_to(&siglum_dir(Path::new(&place.common_dir)), session);
         }
         let dir = tree.as_ref().map_or(&cx.dir, |tree| &tree.dir);
         let program = Path::new(&args.command[0]).file_name().unwrap_or_default();
@@ -388,7 +389,7 @@ impl Launched {
 
 /// Says that commits and turns are not recorded where Siglum is not switched on.
 fn hint(cx: &Cx) {
-    let is_off = cx.find_repo().is_some_and(|r| !r.siglum_dir().is_dir());
+    let is_off = cx.find_repo().is_some_and(|repo| !repo.is_on());
     if is_off && !cx.home.everywhere().exists() {
         cx.ui
             .hint("Siglum is not enabled in this repository: run `siglum init` to record turns and commits.");

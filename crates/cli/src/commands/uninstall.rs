@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use siglum_agents::AGENTS;
 use siglum_engine::worker;
-use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, FileChange, Plan};
+use siglum_gitstore::{Repo, is_on};
 use siglum_ledger::read;
 
 use super::init::show_diff;
@@ -170,7 +170,7 @@ fn plan(args: &Args, cx: &Cx, repo: Option<&Repo>) -> Result<Going, CommandError
         settings,
         plan,
         telemetry,
-        switch: repo.map(Repo::siglum_dir).filter(|d| d.is_dir()),
+        switch: repo.filter(|repo| repo.is_on()).map(Repo::siglum_dir),
         files,
         notes,
     })
@@ -207,7 +207,7 @@ fn others(cx: &Cx, repo: Option<&Repo>) -> Result<Vec<PathBuf>, String> {
         .into_iter()
         .filter(|r| r.is_here() && Some(r.common_dir.as_str()) != here)
         .map(|r| PathBuf::from(r.common_dir))
-        .filter(|dir| dir.join("siglum").is_dir());
+        .filter(|dir| is_on(dir));
     Ok(on.collect())
 }
 
@@ -392,22 +392,20 @@ fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
     {
         while worker::drain(&Ids, &mut ledger, &spools)? > 0 {}
     }
-    let waiting = match fs::read_dir(spool.dir()) {
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        entries => Some(entries.map_err(CommandError::at(spool.dir()))?),
-    };
-    if let Some(entries) = waiting {
-        let home = cx.home.spool();
+    let (left, home) = (spool.files(), cx.home.spool());
+    if !left.is_empty() {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(home.dir())
             .map_err(CommandError::at(home.dir()))?;
-        for entry in entries.flatten() {
-            keep(&entry.path(), &home.dir().join(entry.file_name()))?;
-        }
-        fs::remove_dir(spool.dir()).map_err(CommandError::at(spool.dir()))?;
     }
+    for path in left {
+        let name = path.file_name().unwrap_or_default();
+        keep(&path, &home.dir().join(name))?;
+    }
+    // What else is in it stays, and with it the directory above.
+    let _ = fs::remove_dir(spool.dir());
     claim::forget_copies(dir);
     hook::remove_state(dir).map_err(CommandError::at(dir))?;
     match fs::remove_dir(dir) {

@@ -42,7 +42,7 @@ pub fn run(agent: &str) {
     let payload = match payload {
         Ok(payload) => payload,
         Err(bytes) => {
-            let repo = discover(Path::new("."), None, None).filter(|r| r.siglum_dir().is_dir());
+            let repo = discover(Path::new("."), None, None).filter(Repo::is_on);
             let detail = format!("a payload of {bytes} bytes is larger than {PAYLOAD_MOST}");
             return delivery.decline("payload_too_large", &detail, repo.as_ref());
         }
@@ -71,7 +71,7 @@ fn edited_elsewhere(delivery: &Delivery, spec: &AgentSpec, payload: &[u8]) -> Op
     let reduced = reduce(delivery, spec, payload, None, (&own, &digest_key)).ok()?;
     let checkouts = reduced.edits.iter().filter_map(|e| checkout_of(&e.path));
     checkouts
-        .filter(|repo| repo.siglum_dir().is_dir())
+        .filter(Repo::is_on)
         .find(|repo| is_recorded(&delivery.home, Some(repo)))
 }
 

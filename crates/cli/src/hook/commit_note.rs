@@ -11,7 +11,7 @@
 
 use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -19,9 +19,10 @@ use serde::{Deserialize, Serialize};
 use siglum_domain::intake::Scene;
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{CheckpointId, Oid, Timestamp};
-use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::COMMITS;
+use siglum_gitstore::{Repo, create_siglum_subdirectory, siglum_subdirectory};
 
+use super::process_files;
 use crate::clock;
 use crate::platform::{self, regular_file};
 
@@ -129,31 +130,35 @@ pub struct PreparedMessage {
     pub log: Option<u64>,
 }
 
-fn directory(repo: &Repo) -> PathBuf {
-    repo.siglum_dir().join(COMMITS)
+/// By its number alone, which is all that a shell below git knows of it; the note itself says of which process it is.
+pub fn path(repo: &Repo, git: &ProcessIdentity) -> Option<PathBuf> {
+    let directory = siglum_subdirectory(&repo.siglum_dir(), COMMITS)?;
+    Some(directory.join(git.pid.to_string()))
 }
 
-/// By its number alone, which is all that a shell below git knows of it; the note itself says of which process it is.
-pub fn path(repo: &Repo, git: &ProcessIdentity) -> PathBuf {
-    directory(repo).join(git.pid.to_string())
+/// Where the notes are, made if it is not there yet.
+fn create_directory(siglum_dir: &Path) -> io::Result<PathBuf> {
+    if let Some(directory) = siglum_subdirectory(siglum_dir, COMMITS) {
+        return Ok(directory);
+    }
+    let directory = create_siglum_subdirectory(siglum_dir, COMMITS)?;
+    // A later note may have an intent, and waits for this directory alone.
+    fs::File::open(siglum_dir)?.sync_all()?;
+    Ok(directory)
 }
 
 impl CommitNote {
     /// Writes the note, and removes those of git processes that died. Gives the time that the message file is to have,
     /// where no other git commits in this repository.
     pub fn leave(&self, repo: &Repo, git: &ProcessIdentity) -> io::Result<Option<SystemTime>> {
-        let directory = directory(repo);
-        if !directory.is_dir() {
-            let mut builder = fs::DirBuilder::new();
-            builder.recursive(true).mode(0o700).create(&directory)?;
-            // A later note may have an intent, and waits for this directory alone.
-            fs::File::open(repo.siglum_dir())?.sync_all()?;
+        let siglum_dir = repo.siglum_dir();
+        let directory = create_directory(&siglum_dir)?;
+        let own = directory.join(git.pid.to_string());
+        let mut file = regular_file::create_own(&own)?;
+        if let Err(error) = file.write_all(&serde_json::to_vec(self)?) {
+            let _ = fs::remove_file(&own);
+            return Err(error);
         }
-        let own = path(repo, git);
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = regular_file::open(&own, &mut options)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
         if self.has_intent() {
             // It survives the loss of power, as it does in the ledger.
             file.sync_data()?;
@@ -164,8 +169,8 @@ impl CommitNote {
         // Where times are kept in seconds, another git's message may have the same one.
         let is_kept = file.metadata()?.modified()? == time;
         // Each of two hooks at once has written its own note by now, so that one at least finds the other's.
-        let others = fs::read_dir(&directory)?.flatten().map(|e| e.path());
-        let (stale, rivals): (Vec<_>, Vec<_>) = others
+        let (stale, rivals): (Vec<_>, Vec<_>) = notes(&siglum_dir)
+            .into_iter()
             .filter(|path| *path != own && !has_landed(path))
             .partition(|path| is_stale(path));
         for path in stale.iter().filter(|path| !has_intent(path)) {
@@ -180,13 +185,13 @@ impl CommitNote {
 
     /// The note of a git process.
     pub fn read(repo: &Repo, git: &ProcessIdentity) -> Option<Self> {
-        let note = load(&path(repo, git))?;
+        let note = load(&path(repo, git)?)?;
         (note.git == git.key()).then_some(note)
     }
 
     /// Removes the note of a git process.
     pub fn remove(repo: &Repo, git: &ProcessIdentity) {
-        let _ = fs::remove_file(path(repo, git));
+        let _ = path(repo, git).map(fs::remove_file);
     }
 
     /// Whether the intent is in this note alone.
@@ -208,7 +213,11 @@ pub fn left(siglum_dir: &Path) -> Vec<PathBuf> {
 /// All notes, the oldest first.
 pub fn in_order(siglum_dir: &Path) -> Vec<PathBuf> {
     let mut all = notes(siglum_dir);
-    all.sort_by_cached_key(|path| fs::metadata(path).and_then(|meta| meta.modified()).ok());
+    all.sort_by_cached_key(|path| {
+        fs::symlink_metadata(path)
+            .and_then(|meta| meta.modified())
+            .ok()
+    });
     all
 }
 
@@ -221,7 +230,8 @@ fn is_same_dir(one: &Path, other: &Path) -> bool {
 /// be handed on stays, and one of another home does for [`KEPT`].
 pub fn drop_dead(siglum_dir: &Path, home: &Path) {
     let waits = |path: &Path| {
-        has_intent(path) && (!is_old(path) || NotedCommit::read(path, home).is_some())
+        has_intent(path)
+            && (!is_old(path, since_epoch()) || NotedCommit::read(path, home).is_some())
     };
     for path in notes(siglum_dir) {
         if is_stale(&path) && !waits(&path) {
@@ -232,10 +242,7 @@ pub fn drop_dead(siglum_dir: &Path, home: &Path) {
 
 /// The notes below a repository's directory of Siglum, in no order.
 pub fn notes(siglum_dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(siglum_dir.join(COMMITS));
-    let files = entries.into_iter().flatten().flatten();
-    let files = files.filter(|entry| entry.file_type().is_ok_and(|t| t.is_file()));
-    files.map(|entry| entry.path()).collect()
+    process_files(siglum_dir, COMMITS)
 }
 
 /// Whether the shell of the hook after the commit added its line.
@@ -246,7 +253,7 @@ fn has_landed(note: &Path) -> bool {
         file.read_exact(&mut last)?;
         Ok(last == *b"\n")
     };
-    regular_file::open(note, fs::OpenOptions::new().read(true))
+    regular_file::open_own(note, fs::OpenOptions::new().read(true))
         .and_then(ends_so)
         .unwrap_or(false)
 }
@@ -256,7 +263,7 @@ fn has_intent(path: &Path) -> bool {
 }
 
 fn load(path: &Path) -> Option<CommitNote> {
-    let text = regular_file::read_text(path, NOTE_MOST).ok()?;
+    let text = regular_file::read_own_text(path, NOTE_MOST).ok()?;
     serde_json::from_str(&text).ok()
 }
 
@@ -268,33 +275,43 @@ fn since_epoch() -> Duration {
 fn unsettle(note: &Path) {
     let mut options = fs::OpenOptions::new();
     options.write(true);
-    // One that is gone belongs to a commit that is done.
-    if let Ok(file) = regular_file::open(note, &mut options) {
+    // One that is gone belongs to a commit that is done, and one of several names may be somebody else's file.
+    if let Ok(file) = regular_file::open_own(note, &mut options)
+        && file.metadata().is_ok_and(|meta| meta.nlink() == 1)
+    {
         let _ = file.set_modified(SystemTime::UNIX_EPOCH);
     }
 }
 
 /// Whether a note is of no use any more: its git process is dead and made no commit. One that cannot be told, that is
 /// being written right now, or that landed for another home, is for [`KEPT`] from the last change of the note's state,
-/// which nobody sets as [`unsettle`] sets its time of change.
+/// which nobody sets as [`unsettle`] sets its time of change. What is no note is nobody's to remove, unless it is empty: a
+/// power cut took what was in it.
 fn is_stale(path: &Path) -> bool {
-    is_stale_by(path, platform::alive)
+    is_stale_by(path, since_epoch(), platform::alive)
 }
 
-/// The same by who tells whether a process lives. A note is looked at again once its git is dead: what the shell added
-/// until then is there now, and nothing is added any more.
-fn is_stale_by(path: &Path, alive: impl FnOnce(&ProcessIdentity) -> Option<bool>) -> bool {
-    let git = load(path).and_then(|note| ProcessIdentity::from_key(&note.git));
+/// The same by the time and by who tells whether a process lives. A note is looked at again once its git is dead: what the
+/// shell added until then is there now, and nothing is added any more.
+fn is_stale_by(
+    path: &Path,
+    now: Duration,
+    alive: impl FnOnce(&ProcessIdentity) -> Option<bool>,
+) -> bool {
+    let Some(note) = load(path) else {
+        return is_old(path, now) && fs::symlink_metadata(path).is_ok_and(|meta| meta.len() == 0);
+    };
+    let git = ProcessIdentity::from_key(&note.git);
     match git.and_then(|git| alive(&git)) {
         Some(true) => false,
         Some(false) if !has_landed(path) => true,
-        _ => is_old(path),
+        _ => is_old(path, now),
     }
 }
 
-fn is_old(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|meta| {
-        let now = since_epoch().as_secs().cast_signed();
+fn is_old(path: &Path, now: Duration) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| {
+        let now = now.as_secs().cast_signed();
         now - meta.ctime() > KEPT.as_secs().cast_signed()
     })
 }
@@ -314,6 +331,57 @@ mod tests {
         assert!(!is_stale(&note), "and found by somebody else");
     }
 
+    /// A note of no living git, without its commit.
+    fn note_of(git: &ProcessIdentity) -> Vec<u8> {
+        let note = CommitNote {
+            git: git.key(),
+            head: None,
+            checkpoint: None,
+            message: None,
+            template: None,
+            comment: None,
+            announced: None,
+        };
+        serde_json::to_vec(&note).unwrap()
+    }
+
+    #[test]
+    fn only_notes_in_a_directory_of_ours_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (siglum_dir, theirs) = (dir.path().join("siglum"), dir.path().join("theirs"));
+        fs::create_dir(&siglum_dir).unwrap();
+        fs::create_dir(&theirs).unwrap();
+        let mut git = siglum_platform::own().unwrap();
+        git.start += 1;
+        for name in ["7", "seven"] {
+            fs::write(theirs.join(name), note_of(&git)).unwrap();
+        }
+        let commits = siglum_dir.join(COMMITS);
+        std::os::unix::fs::symlink(&theirs, &commits).unwrap();
+        drop_dead(&siglum_dir, dir.path());
+        assert!(left(&siglum_dir).is_empty() && theirs.join("7").exists());
+        fs::remove_file(&commits).unwrap();
+        fs::rename(&theirs, &commits).unwrap();
+        let linked = dir.path().join("linked");
+        std::os::unix::fs::symlink(&siglum_dir, &linked).unwrap();
+        drop_dead(&linked, dir.path());
+        assert!(left(&linked).is_empty() && commits.join("7").exists());
+        drop_dead(&siglum_dir, dir.path());
+        assert!(!commits.join("7").exists() && commits.join("seven").exists());
+    }
+
+    #[test]
+    fn what_is_no_note_goes_only_if_nothing_is_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("7");
+        let is_stale = |now| is_stale_by(&path, now, |_| None);
+        for (content, goes) in [("diary", false), ("{\"version\":2}", false), ("", true)] {
+            fs::write(&path, content).unwrap();
+            assert!(!is_stale(since_epoch()), "{content}");
+            assert_eq!(is_stale(since_epoch() + 2 * KEPT), goes, "{content}");
+        }
+    }
+
     /// Git comes to its end while somebody looks at its note.
     #[test]
     fn a_note_that_lands_while_it_is_looked_at_is_not_stale() {
@@ -326,23 +394,15 @@ mod tests {
             pid: 1,
             start: 1,
         };
-        let note = CommitNote {
-            git: git.key(),
-            head: None,
-            checkpoint: None,
-            message: None,
-            template: None,
-            comment: None,
-            announced: None,
-        };
-        fs::write(&path, serde_json::to_vec(&note).unwrap()).unwrap();
-        assert!(!is_stale_by(&path, |_| Some(true)));
-        assert!(is_stale_by(&path, |_| Some(false)), "without a commit");
+        fs::write(&path, note_of(&git)).unwrap();
+        let now = since_epoch();
+        assert!(!is_stale_by(&path, now, |_| Some(true)));
+        assert!(is_stale_by(&path, now, |_| Some(false)), "without a commit");
         let lands = |_: &ProcessIdentity| {
             let mut note = fs::OpenOptions::new().append(true).open(&path).unwrap();
             note.write_all(b"\n").unwrap();
             Some(false)
         };
-        assert!(!is_stale_by(&path, lands));
+        assert!(!is_stale_by(&path, now, lands));
     }
 }

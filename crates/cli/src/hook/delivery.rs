@@ -28,7 +28,7 @@ const LOG_WISHED: u64 = 512 << 10;
 
 /// Whether what happens in a repository is recorded, or outside of all repositories.
 pub(super) fn is_recorded(home: &Home, repo: Option<&Repo>) -> bool {
-    let is_on = repo.is_some_and(|r| r.siglum_dir().is_dir()) || home.everywhere().exists();
+    let is_on = repo.is_some_and(Repo::is_on) || home.everywhere().exists();
     is_on && Config::load(repo.map(Repo::worktree)).records()
 }
 

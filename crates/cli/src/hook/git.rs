@@ -22,7 +22,7 @@ pub fn run(args: &[String]) {
     let Some(repo) = discover(Path::new("."), git_dir.as_deref(), work_tree.as_deref()) else {
         return;
     };
-    if !repo.siglum_dir().is_dir() {
+    if !repo.is_on() {
         return;
     }
     // A rebase makes commits by the dozen; post-rewrite settles them together.

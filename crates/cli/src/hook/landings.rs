@@ -36,8 +36,9 @@ pub fn send_own(delivery: &mut Delivery, repo: &Repo, chain: &Chain) {
         }
     }
     if let Some((_, git)) = chain.git_process() {
-        let own = commit_note::path(repo, &git.identity);
-        send_one(delivery, repo, &own, |_| true);
+        if let Some(own) = commit_note::path(repo, &git.identity) {
+            send_one(delivery, repo, &own, |_| true);
+        }
     }
 }
 
@@ -50,8 +51,8 @@ pub fn send_intent(delivery: &mut Delivery, repo: &Repo, chain: &Chain) -> bool 
         }
         return true;
     };
-    let own = commit_note::path(repo, &git.identity);
-    send_one(delivery, repo, &own, |note| note.announced.untold)
+    commit_note::path(repo, &git.identity)
+        .is_none_or(|own| send_one(delivery, repo, &own, |note| note.announced.untold))
 }
 
 fn send_one(

@@ -112,7 +112,7 @@ impl<'a> MessageLock<'a> {
 
 /// The key of the git process that holds a lock.
 fn holder(path: &Path) -> Option<String> {
-    regular_file::read_text(path, HOLDER_MOST).ok()
+    regular_file::read_own_text(path, HOLDER_MOST).ok()
 }
 
 fn is_held_by_another(path: &Path, git: &str) -> bool {
@@ -122,7 +122,7 @@ fn is_held_by_another(path: &Path, git: &str) -> bool {
     if holder == git {
         return false;
     }
-    let old = fs::metadata(path)
+    let old = fs::symlink_metadata(path)
         .and_then(|meta| meta.modified())
         .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > HELD_MOST));
     let dead =

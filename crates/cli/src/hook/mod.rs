@@ -21,14 +21,14 @@ mod takeover;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io, thread};
 
 pub use agent::AgentProcess;
 use delivery::Delivery;
 use siglum_gitstore::hooks::{AMENDS, COMMITS};
-use siglum_gitstore::{BEGUN, is_mark};
+use siglum_gitstore::{BEGUN, is_mark, siglum_subdirectory};
 
 use crate::clock;
 use crate::home::Home;
@@ -82,6 +82,13 @@ fn leave_in_time(edge: &str) {
 /// Removes what is in a repository beside the spool: its marks, what there was when Siglum was switched on, notes of commits
 /// under way and of amends, locks of messages, and whether hooks were taken over.
 pub fn remove_state(siglum_dir: &Path) -> io::Result<()> {
+    for name in [COMMITS, AMENDS] {
+        for path in process_files(siglum_dir, name) {
+            fs::remove_file(path)?;
+        }
+        // What somebody else put there stays, and with it the directory.
+        let _ = siglum_subdirectory(siglum_dir, name).map(fs::remove_dir);
+    }
     let entries = match fs::read_dir(siglum_dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,
@@ -89,9 +96,7 @@ pub fn remove_state(siglum_dir: &Path) -> io::Result<()> {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name == COMMITS || name == AMENDS {
-            fs::remove_dir_all(entry.path())?;
-        } else if name == BEGUN
+        if name == BEGUN
             || name == takeover::STATE
             || is_mark(&name)
             || message_lock::is_lock(&name)
@@ -100,4 +105,17 @@ pub fn remove_state(siglum_dir: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The files in a directory of Siglum's in a repository that are named by the number of a process, in no order. Whatever
+/// else is there is not ours.
+fn process_files(siglum_dir: &Path, name: &str) -> Vec<PathBuf> {
+    let entries = siglum_subdirectory(siglum_dir, name).map(fs::read_dir);
+    let entries = entries.into_iter().flatten().flatten().flatten();
+    let is_number = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+    let files = entries.filter(|entry| {
+        entry.file_name().to_str().is_some_and(is_number)
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+    });
+    files.map(|entry| entry.path()).collect()
 }

@@ -5,7 +5,7 @@
 //! processes may share one rebase, since it stops at conflicts and whoever continues it may be somebody else.
 
 use std::fs::{self, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,7 @@ use siglum_platform::commands::{self, Command};
 
 use super::scene;
 use crate::clock::Ids;
+use crate::platform::regular_file;
 use crate::{clock, env};
 
 /// What git calls an amend where it tells of rewritten commits.
@@ -30,6 +31,8 @@ const NOTES: &str = "siglum-run-";
 const REPLACED: &str = "siglum-replaced";
 /// How much of such a file is read, in bytes.
 const NOTES_MOST: u64 = 16 << 20;
+/// How much is read of the file with which git says what it picks, in bytes.
+const PICKED_MOST: u64 = 1 << 10;
 
 /// The first line of a file with notes; the commits follow, one a line.
 #[derive(Serialize, Deserialize)]
@@ -95,7 +98,8 @@ pub fn note_commit(repo: &Repo) {
     let Some(path) = gits_above().last().and_then(|git| notes_of(repo, git)) else {
         return;
     };
-    let picked = fs::read_to_string(repo.git_dir.join("CHERRY_PICK_HEAD")).unwrap_or_default();
+    let picked = repo.git_dir.join("CHERRY_PICK_HEAD");
+    let picked = regular_file::read_text(&picked, PICKED_MOST).unwrap_or_default();
     // Without the note nobody is known to have made the commit.
     let _ = append(repo, &path, &format!("{commit} {}", picked.trim()));
 }
@@ -103,9 +107,12 @@ pub fn note_commit(repo: &Repo) {
 /// Notes that other commits took the place of these, which the rebase had made.
 pub fn note_replaced(repo: &Repo, pairs: &[(Oid, Oid)]) {
     let lines: String = pairs.iter().map(|(old, _)| format!("{old}\n")).collect();
-    let path = repo.git_dir.join("rebase-merge").join(REPLACED);
+    let Some(path) = directory(repo).map(|dir| dir.join(REPLACED)) else {
+        return;
+    };
     let mut options = OpenOptions::new();
-    if let Ok(mut file) = options.append(true).create(true).mode(0o600).open(path) {
+    options.append(true).create(true).mode(0o600);
+    if let Ok(mut file) = regular_file::open_own(&path, &mut options) {
         // Without it a commit that nothing leads to any more is recorded, too.
         let _ = file.write_all(lines.as_bytes());
     }
@@ -114,11 +121,18 @@ pub fn note_replaced(repo: &Repo, pairs: &[(Oid, Oid)]) {
 fn notes_of(repo: &Repo, git: &Command) -> Option<PathBuf> {
     let process = siglum_platform::process(git.pid)?;
     let name = format!("{NOTES}{}-{}", process.pid, process.start);
-    Some(repo.git_dir.join("rebase-merge").join(name))
+    Some(directory(repo)?.join(name))
+}
+
+/// Where git keeps the state of a rebase, and the notes are. It makes a directory there, never a link.
+fn directory(repo: &Repo) -> Option<PathBuf> {
+    let dir = repo.git_dir.join("rebase-merge");
+    let is_directory = dir.symlink_metadata().is_ok_and(|at| at.is_dir());
+    is_directory.then_some(dir)
 }
 
 fn append(repo: &Repo, path: &Path, line: &str) -> std::io::Result<()> {
-    let known = OpenOptions::new().append(true).open(path);
+    let known = regular_file::open_own(path, OpenOptions::new().append(true));
     let mut file = match known {
         Ok(file) => file,
         Err(_) => {
@@ -127,7 +141,8 @@ fn append(repo: &Repo, path: &Path, line: &str) -> std::io::Result<()> {
                 scene: scene::observe(repo, "rebase", None),
             };
             let mut options = OpenOptions::new();
-            let mut file = options.append(true).create(true).mode(0o600).open(path)?;
+            options.append(true).create(true).mode(0o600);
+            let mut file = regular_file::open_own(path, &mut options)?;
             writeln!(file, "{}", serde_json::to_string(&head)?)?;
             file
         }
@@ -143,7 +158,7 @@ struct Notes {
 }
 
 fn notes(repo: &Repo) -> Vec<Notes> {
-    let Ok(files) = fs::read_dir(repo.git_dir.join("rebase-merge")) else {
+    let Some(Ok(files)) = directory(repo).map(fs::read_dir) else {
         return Vec::new();
     };
     let is_notes = |path: &PathBuf| {
@@ -172,11 +187,7 @@ fn read_notes(path: &Path) -> Option<Notes> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let regular = path.symlink_metadata().is_ok_and(|m| m.is_file());
-    let mut text = String::new();
-    let file = regular.then(|| fs::File::open(path).ok()).flatten()?;
-    file.take(NOTES_MOST).read_to_string(&mut text).ok()?;
-    Some(text)
+    regular_file::read_own_text(path, NOTES_MOST).ok()
 }
 
 /// Takes out the commits that the rebase itself made a moment ago: they are no origins, and what they were made of is
@@ -216,7 +227,8 @@ pub fn amended(repo: &Repo, at: Timestamp, scene: Scene, pair: (Oid, Oid)) -> Re
 pub fn rewritten(repo: &Repo, command: String, mut pairs: Vec<(Oid, Oid)>) -> Rewritten {
     let mut runs = Vec::new();
     if command == "rebase" {
-        let replaced = read(&repo.git_dir.join("rebase-merge").join(REPLACED)).unwrap_or_default();
+        let replaced = directory(repo).and_then(|dir| read(&dir.join(REPLACED)));
+        let replaced = replaced.unwrap_or_default();
         for notes in notes(repo) {
             let stays = |commit: &Oid| !replaced.lines().any(|line| line == commit.as_str());
             let commits = notes

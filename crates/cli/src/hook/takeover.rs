@@ -2,6 +2,7 @@
 //! later replaces them, or gives git another directory, and commits are seen no longer.
 
 use std::fs;
+use std::io::Write as _;
 
 use siglum_gitstore::Repo;
 use siglum_gitstore::hooks;
@@ -16,7 +17,7 @@ const STATE_MOST: u64 = 4 << 10;
 
 /// Records that hooks were taken over, once for each way in which they are. Starts no git.
 pub fn record(delivery: &mut Delivery, repo: &Repo) {
-    if !repo.siglum_dir().is_dir() {
+    if !repo.is_on() {
         return;
     }
     let known = repo.siglum_dir().join(STATE);
@@ -28,10 +29,12 @@ pub fn record(delivery: &mut Delivery, repo: &Repo) {
         let _ = fs::remove_file(known);
         return;
     }
-    if regular_file::read_text(&known, STATE_MOST).is_ok_and(|known| known == lacking) {
+    if regular_file::read_own_text(&known, STATE_MOST).is_ok_and(|known| known == lacking) {
         return;
     }
-    let _ = fs::write(known, &lacking);
+    // Without it the same is recorded again.
+    let _ =
+        regular_file::create_own(&known).and_then(|mut file| file.write_all(lacking.as_bytes()));
     let detail = match is_seen {
         true => format!(
             "siglum's directory of hooks lacks what yours may look for in it ({lacking}); run `siglum \

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use siglum_domain::RepositoryId;
 use siglum_domain::intake::Place;
-use siglum_gitstore::{ObjectStore, marks, set_marks};
+use siglum_gitstore::{ObjectStore, marks, set_marks, siglum_dir};
 use siglum_ledger::{Durability, RepositoryRecord, write};
 use uuid::Uuid;
 
@@ -140,7 +140,7 @@ fn another_repository_in_a_place_is_no_clone_and_takes_no_mark() {
     starts(&mut stage, &known);
     assert_eq!(stage.repository(), known);
     repo.commit("other", 7);
-    fs::create_dir(Path::new(&repo.place.common_dir).join("siglum")).unwrap();
+    fs::create_dir(siglum_dir(Path::new(&repo.place.common_dir))).unwrap();
     starts(&mut stage, &known);
     assert_eq!(stage.read(|tx| tx.repository(&repo.place.common_dir)), None);
     assert!(marks(Path::new(&repo.place.common_dir)).is_empty());

@@ -1,8 +1,10 @@
 //! What was not recorded, and why: what the ledger itself can tell. Changes nothing.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use siglum_domain::{SessionId, Timestamp};
+use siglum_gitstore::is_on;
 use siglum_ledger::{IntentRecord, Ledger, LedgerError, RepositoryRecord, read};
 
 /// How many declines are looked at.
@@ -104,7 +106,6 @@ pub fn damaged(ledger: &mut dyn Ledger) -> Result<Vec<(SessionId, String)>, Ledg
 /// Those of the ledger.
 pub fn switched_on(ledger: &mut dyn Ledger) -> Result<Vec<RepositoryRecord>, LedgerError> {
     let mut known = read(ledger, |tx| tx.repositories())?;
-    let is_on = |r: &RepositoryRecord| std::path::Path::new(&r.common_dir).join("siglum").is_dir();
-    known.retain(|r| r.is_here() && is_on(r));
+    known.retain(|r| r.is_here() && is_on(Path::new(&r.common_dir)));
     Ok(known)
 }

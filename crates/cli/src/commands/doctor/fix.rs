@@ -3,7 +3,7 @@
 use siglum_engine::commits::sweep;
 use siglum_engine::views::{doctor, verify};
 use siglum_engine::worker::{self, Run, Slice};
-use siglum_gitstore::hooks;
+use siglum_gitstore::{Repo, hooks};
 use siglum_ledger::{Aside, Durability, Ledger, Spool, read, write};
 
 use super::super::init::{install_shim, note_hooks};
@@ -36,7 +36,7 @@ fn shim(cx: &Cx) -> Result<Vec<String>, CommandError> {
 
 /// Only where Siglum is switched on, and into hooks that are a person's only as `siglum init` would.
 fn git_hooks(cx: &Cx) -> Result<Vec<String>, CommandError> {
-    let Some(repo) = cx.find_repo().filter(|repo| repo.siglum_dir().is_dir()) else {
+    let Some(repo) = cx.find_repo().filter(Repo::is_on) else {
         return Ok(Vec::new());
     };
     let plan = hooks::plan_install(&cx.writable_hook_site(&repo)?, &cx.home.shim())?;

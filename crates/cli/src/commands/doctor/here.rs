@@ -35,7 +35,7 @@ pub(super) fn checks(cx: &Cx) -> Vec<Check> {
             "repository",
             format!("{} is not inside a git repository", Cx::tilde(&cx.dir)),
         )),
-        Some(repo) if !repo.siglum_dir().is_dir() => checks.push(off(cx, &repo)),
+        Some(repo) if !repo.is_on() => checks.push(off(cx, &repo)),
         Some(repo) => {
             let worktree = Cx::tilde(repo.worktree());
             checks.push(Check::ok(

@@ -180,10 +180,7 @@ fn ledger(cx: &Cx) -> Check {
 /// Whether something shows that there was a ledger: what lies beside it, or a repository that is switched on.
 fn was_there(cx: &Cx) -> bool {
     let beside = fs::read_dir(cx.home.objects()).is_ok_and(|mut dir| dir.next().is_some());
-    let switched_on = || {
-        cx.find_repo()
-            .is_some_and(|repo| repo.siglum_dir().is_dir())
-    };
+    let switched_on = || cx.find_repo().is_some_and(|repo| repo.is_on());
     beside || switched_on()
 }
 

@@ -45,7 +45,7 @@ impl Installed {
 /// Looks at what is in place.
 pub fn installed(cx: &Cx) -> Result<Installed, CommandError> {
     let repo = cx.find_repo();
-    let on = repo.as_ref().is_some_and(|r| r.siglum_dir().is_dir());
+    let on = repo.as_ref().is_some_and(Repo::is_on);
     let shim = cx.home.shim();
     let hooks = match &repo {
         Some(repo) if on => hooks::inspect(&cx.hook_site(repo)?, &shim),

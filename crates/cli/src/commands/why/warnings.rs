@@ -3,6 +3,7 @@
 use serde::Serialize;
 use siglum_domain::evidence::Verdict;
 use siglum_engine::commits::why::Why;
+use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, HookCondition};
 use siglum_ledger::{Ledger, LedgerError, SeenBy, read};
 
@@ -49,7 +50,7 @@ pub(super) fn collect(
 
 /// Whether git runs other hooks than ours here, which would be why nothing is known.
 fn hooks_taken_over(cx: &Cx) -> Option<Warning> {
-    let repo = cx.find_repo().filter(|repo| repo.siglum_dir().is_dir())?;
+    let repo = cx.find_repo().filter(Repo::is_on)?;
     let site = cx.hook_site(&repo).ok()?;
     let dir = site.present_dir();
     let lacking: Vec<String> = hooks::inspect(&site, &cx.home.shim())
