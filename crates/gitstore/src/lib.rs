@@ -45,7 +45,7 @@ pub use list::{ListedCommit, Listing};
 pub use mark::{is_mark, marks, may_be_at, set_marks};
 pub use objects::{ObjectStore, blob_id};
 pub use owner::{create_directories, give_to_owner, is_another_users};
-pub use place::{ObjectFormat, Repo, discover, is_bare, remotes, without_checkout};
+pub use place::{ObjectFormat, Repo, discover, is_bare, lies_in, remotes, without_checkout};
 pub use range::{BEGUN, RangeCommit, is_shallow};
 pub use refs::{HeadRead, MoveKind, ReflogMove};
 pub use remote::{is_remote_name, remote, remote_name};

@@ -10,7 +10,7 @@ use siglum_agents::AGENTS;
 use siglum_engine::worker;
 use siglum_gitstore::Repo;
 use siglum_gitstore::hooks::{self, FileChange, Plan};
-use siglum_ledger::read;
+use siglum_ledger::{Aside, read};
 
 use super::init::show_diff;
 use crate::claim;
@@ -359,7 +359,7 @@ impl Going {
 }
 
 /// Takes the directory away that switches Siglum on. What waits in it goes into the ledger, and what
-/// the ledger does not take waits in Siglum's home.
+/// the ledger does not take is kept in Siglum's home.
 fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
     let spool = repository_spool(dir);
     landings::spool(&cx.home, dir, |_| false);
@@ -377,7 +377,10 @@ fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
             .create(home.dir())
             .map_err(CommandError::at(home.dir()))?;
         for entry in entries.flatten() {
-            keep(&entry.path(), &home.dir().join(entry.file_name()))?;
+            // There nobody would see any more that it may only speak of this repository.
+            let kept = home.dir().join(entry.file_name());
+            let kept = kept.with_extension(Aside::Foreign.ending());
+            keep(&entry.path(), &kept)?;
         }
         fs::remove_dir(spool.dir()).map_err(CommandError::at(spool.dir()))?;
     }

@@ -89,6 +89,10 @@ fn waiting(cx: &Cx) -> Result<Vec<String>, CommandError> {
     let mut spools = cx.all_spools(&mut ledger)?;
     for spool in &spools {
         spool.take_back(&[Aside::Newer, Aside::Refused]);
+        // Its repository may be back in its place. What `uninstall` kept in the home has none.
+        if spool.repository().is_some() {
+            spool.take_back(&[Aside::Foreign]);
+        }
     }
     spools.retain(|spool| !spool.is_empty());
     let waited: usize = spools.iter().map(Spool::len).sum();
