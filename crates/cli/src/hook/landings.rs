@@ -7,7 +7,7 @@ use std::path::Path;
 use siglum_domain::intake::{Intake, Landed, LandedBy, Matter, Place, Rewritten, Scene, VERSION};
 use siglum_domain::process::Chain;
 use siglum_domain::{CheckpointId, Timestamp};
-use siglum_gitstore::{Repo, discover};
+use siglum_gitstore::{Repo, discover, lies_in};
 use siglum_ledger::{Ledger, read};
 
 use super::commit_note::{self, NotedCommit, Stage};
@@ -125,9 +125,14 @@ fn intakes(git_dir: &Path, note: &NotedCommit) -> Vec<Intake> {
     let mut intakes = Vec::new();
     if announced.untold {
         let mut scene = announced.scene.clone();
-        if let Some(repo) = &repo {
-            scene.place = repo.place.clone();
-        }
+        scene.place = match &repo {
+            Some(repo) => repo.place.clone(),
+            // Of its checkout nothing is there any more.
+            None => Place {
+                common_dir: git_dir.to_string_lossy().into_owned(),
+                worktree: git_dir.to_string_lossy().into_owned(),
+            },
+        };
         intakes.push(intake(announced.at, intent(scene)));
     }
     if let Some(repo) = repo.filter(|_| note.stage == Stage::Landed) {
@@ -173,9 +178,11 @@ fn intake(at: Timestamp, (key, matter): (String, Matter)) -> Intake {
     }
 }
 
-/// The checkout of a note, also where it was moved meanwhile.
+/// The checkout of a note, also where it was moved meanwhile. A note may have come with its repository, and speaks of no
+/// other one.
 fn place_now(git_dir: &Path, then: &Place) -> Option<Repo> {
-    if git_dir == Path::new(&then.common_dir) {
+    let is_own = lies_in(Path::new(&then.worktree), &[&then.common_dir]);
+    if is_own && git_dir == Path::new(&then.common_dir) {
         return Some(Repo {
             place: then.clone(),
             git_dir: git_dir.to_owned(),
@@ -274,6 +281,46 @@ mod tests {
         });
         assert!(!note.exists());
         assert_eq!(handed_on, 2);
+    }
+
+    /// Whoever makes an archive of a repository can write its notes.
+    #[test]
+    fn a_note_speaks_of_its_own_repository_alone() {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let here = here.path().canonicalize().unwrap();
+        let there = there.path().canonicalize().unwrap();
+        for dir in [&here, &there] {
+            fs::create_dir_all(dir.join(".git/objects")).unwrap();
+            fs::create_dir(dir.join(".git/refs")).unwrap();
+            fs::write(dir.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        }
+        let path = here.join("7");
+        let place = |common: &Path, worktree: &Path| Place {
+            common_dir: common.join(".git").display().to_string(),
+            worktree: worktree.display().to_string(),
+        };
+        let own = place(&here, &here);
+        for place in [place(&there, &there), place(&here, &there), own.clone()] {
+            let mut note = note(&here, "git", true);
+            if let Some(announced) = &mut note.announced {
+                announced.scene.place = place.clone();
+            }
+            fs::write(&path, serde_json::to_vec(&note).unwrap()).unwrap();
+            let mut places = Vec::new();
+            take_up(
+                &path,
+                &here.join(".git"),
+                &here,
+                |_| true,
+                |intake| {
+                    if let Matter::Intent(scene) = &intake.matter {
+                        places.push(scene.place.clone());
+                    }
+                    true
+                },
+            );
+            assert_eq!(places, std::slice::from_ref(&own), "{place:?}");
+        }
     }
 
     /// The intent is told before the note of a git goes that died without a commit, and stays where that cannot be.
