@@ -7,7 +7,7 @@ use std::path::Path;
 use siglum_domain::intake::{Intake, Landed, LandedBy, Matter, Place, Rewritten, Scene, VERSION};
 use siglum_domain::process::Chain;
 use siglum_domain::{CheckpointId, Timestamp};
-use siglum_gitstore::{Repo, discover, lies_in};
+use siglum_gitstore::{Repo, discover};
 use siglum_ledger::{Ledger, read};
 
 use super::commit_note::{self, NotedCommit, Stage};
@@ -127,10 +127,10 @@ fn intakes(git_dir: &Path, note: &NotedCommit) -> Vec<Intake> {
         let mut scene = announced.scene.clone();
         scene.place = match &repo {
             Some(repo) => repo.place.clone(),
-            // Of its checkout nothing is there any more.
+            // A note may have come with its repository, and speaks of no other one.
             None => Place {
                 common_dir: git_dir.to_string_lossy().into_owned(),
-                worktree: git_dir.to_string_lossy().into_owned(),
+                ..scene.place
             },
         };
         intakes.push(intake(announced.at, intent(scene)));
@@ -145,7 +145,10 @@ fn intakes(git_dir: &Path, note: &NotedCommit) -> Vec<Intake> {
 /// moves of HEAD was cut; the sweep finds the commit by its trailer then.
 fn landed_intakes(repo: &Repo, note: &NotedCommit) -> Vec<Intake> {
     let announced = &note.announced;
-    let scene = &announced.scene;
+    let scene = Scene {
+        place: repo.place.clone(),
+        ..announced.scene.clone()
+    };
     let moves = repo.head_moves_since(announced.log);
     let Some(landed) = moves.into_iter().find(|m| m.makes && m.from == scene.head) else {
         return Vec::new();
@@ -163,7 +166,7 @@ fn landed_intakes(repo: &Repo, note: &NotedCommit) -> Vec<Intake> {
         }),
     )];
     if let Some(old) = landed.from.filter(|_| landed.is_amend) {
-        let rewritten = rebase::amended(repo, at, scene.clone(), (old, landed.to));
+        let rewritten = rebase::amended(repo, at, scene, (old, landed.to));
         intakes.extend(rewriting(rewritten).map(|rewriting| intake(at, rewriting)));
     }
     intakes
@@ -178,11 +181,9 @@ fn intake(at: Timestamp, (key, matter): (String, Matter)) -> Intake {
     }
 }
 
-/// The checkout of a note, also where it was moved meanwhile. A note may have come with its repository, and speaks of no
-/// other one.
+/// The checkout of a note, also where it was moved meanwhile.
 fn place_now(git_dir: &Path, then: &Place) -> Option<Repo> {
-    let is_own = lies_in(Path::new(&then.worktree), &[&then.common_dir]);
-    if is_own && git_dir == Path::new(&then.common_dir) {
+    if git_dir == Path::new(&then.common_dir) {
         return Some(Repo {
             place: then.clone(),
             git_dir: git_dir.to_owned(),
@@ -214,6 +215,7 @@ pub fn rewriting(rewritten: Rewritten) -> Option<(String, Matter)> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
     use std::time::{Duration, SystemTime};
 
     use super::super::commit_note::{Announced, CommitNote};
@@ -286,41 +288,22 @@ mod tests {
     /// Whoever makes an archive of a repository can write its notes.
     #[test]
     fn a_note_speaks_of_its_own_repository_alone() {
-        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let here = here.path().canonicalize().unwrap();
-        let there = there.path().canonicalize().unwrap();
-        for dir in [&here, &there] {
-            fs::create_dir_all(dir.join(".git/objects")).unwrap();
-            fs::create_dir(dir.join(".git/refs")).unwrap();
-            fs::write(dir.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let (git_dir, path) = (dir.path().join(".git"), dir.path().join("7"));
+        let mut note = note(dir.path(), "git", true);
+        if let Some(announced) = &mut note.announced {
+            announced.scene.place.common_dir = "/another/.git".to_owned();
         }
-        let path = here.join("7");
-        let place = |common: &Path, worktree: &Path| Place {
-            common_dir: common.join(".git").display().to_string(),
-            worktree: worktree.display().to_string(),
-        };
-        let own = place(&here, &here);
-        for place in [place(&there, &there), place(&here, &there), own.clone()] {
-            let mut note = note(&here, "git", true);
-            if let Some(announced) = &mut note.announced {
-                announced.scene.place = place.clone();
+        fs::write(&path, serde_json::to_vec(&note).unwrap()).unwrap();
+        let mut told = Vec::new();
+        let hand_on = |intake: &Intake| {
+            if let Matter::Intent(scene) = &intake.matter {
+                told.push(PathBuf::from(&scene.place.common_dir));
             }
-            fs::write(&path, serde_json::to_vec(&note).unwrap()).unwrap();
-            let mut places = Vec::new();
-            take_up(
-                &path,
-                &here.join(".git"),
-                &here,
-                |_| true,
-                |intake| {
-                    if let Matter::Intent(scene) = &intake.matter {
-                        places.push(scene.place.clone());
-                    }
-                    true
-                },
-            );
-            assert_eq!(places, std::slice::from_ref(&own), "{place:?}");
-        }
+            true
+        };
+        assert!(take_up(&path, &git_dir, dir.path(), |_| true, hand_on));
+        assert_eq!(told, [git_dir]);
     }
 
     /// The intent is told before the note of a git goes that died without a commit, and stays where that cannot be.
