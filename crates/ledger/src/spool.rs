@@ -33,8 +33,8 @@ pub enum Aside {
 }
 
 impl Aside {
-    #[cfg(test)]
-    const ALL: [Self; 4] = [Self::Newer, Self::Refused, Self::Unreadable, Self::Foreign];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Newer, Self::Refused, Self::Unreadable, Self::Foreign];
 
     /// How the names of such files end.
     #[must_use]

@@ -95,14 +95,18 @@ fn waiting(cx: &Cx) -> Result<Vec<String>, CommandError> {
         }
     }
     spools.retain(|spool| !spool.is_empty());
-    let waited: usize = spools.iter().map(Spool::len).sum();
+    let held = |spool: &Spool| {
+        let aside = Aside::ALL.iter().map(|why| spool.aside(*why).len());
+        spool.len() + aside.sum::<usize>()
+    };
+    let waited: usize = spools.iter().map(held).sum();
     for repository in &on {
         sweep::sweep(&world, &mut ledger, repository)?;
     }
     let mut run = Run::default();
     while worker::slice(&world, &mut ledger, &spools, &mut run)? == Slice::Worked {}
     ledger.maintain()?;
-    let left: usize = spools.iter().map(Spool::len).sum();
+    let left: usize = spools.iter().map(held).sum();
     if waited > left {
         let n = (waited - left) as u64;
         let n = ui::counted(n, "delivery", "deliveries");
