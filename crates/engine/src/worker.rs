@@ -201,8 +201,8 @@ pub fn settle_turns(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<usize, L
     turn::recover_all(here, ledger)
 }
 
-/// Moves deliveries from the spools into the ledger. One that cannot be read, that the ledger refuses, or that speaks of more
-/// than its spool may, is set aside.
+/// Moves deliveries from the spools into the ledger. One that cannot be read, that the ledger refuses, or that speaks of
+/// more than its spool may, is set aside.
 ///
 /// # Errors
 /// Those of the ledger; deliveries that were not moved wait on.

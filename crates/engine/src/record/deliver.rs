@@ -151,7 +151,8 @@ fn foreign_to(
     }
 }
 
-/// The first session that a matter names, by a name or by the process it runs in, and that is not of this repository, in words.
+/// The first session that a matter names, by a name or by the process it runs in, and that is not of this repository, in
+/// words.
 fn bound_elsewhere(
     tx: &mut dyn Transaction,
     home: LedgerId,
