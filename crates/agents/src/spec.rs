@@ -8,6 +8,7 @@ use siglum_domain::NativeId;
 use crate::command_hooks::quote;
 use crate::hook::{HookCall, ReduceError, Reduced};
 use crate::install::{InstallState, SettingsError, SettingsFile, SettingsTexts};
+use crate::paths::accept_below;
 use crate::transcript::{TranscriptFile, TranscriptReader};
 
 /// Everything that the rest of the program needs to know about one agent.
@@ -78,6 +79,12 @@ pub struct AgentSpec {
 }
 
 impl AgentSpec {
+    /// Tells whether a path names a file in the agent's own directory that may be a transcript; it need not exist yet.
+    #[must_use]
+    pub fn may_be_transcript(agent_dir: &Path, path: &str) -> bool {
+        accept_below(agent_dir, "jsonl", path).is_some()
+    }
+
     /// The command that resumes a session; nothing for an id that begins with a dash, which its program would take for an
     /// option.
     #[must_use]

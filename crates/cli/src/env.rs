@@ -11,6 +11,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use siglum_agents::{AgentSpec, InstallError, SettingsError, SettingsFile, TelemetrySpec};
+use siglum_domain::AgentName;
 
 use crate::platform::regular_file;
 
@@ -66,6 +67,12 @@ pub fn agent_dir(agent: &AgentSpec) -> PathBuf {
         let home = agent.home_variable.and_then(path).unwrap_or_else(home);
         (agent.default_dir)(&home)
     })
+}
+
+/// Whether a path names what may be a transcript of an agent: a file in its own directory.
+pub fn is_transcript(agent: &AgentName, path: &str) -> bool {
+    let spec = siglum_agents::find(agent.as_str());
+    spec.is_some_and(|spec| AgentSpec::may_be_transcript(&agent_dir(spec), path))
 }
 
 /// The agent's settings files as they are now, the main one first.

@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
-use siglum_ledger::Spool;
+use siglum_ledger::{Spool, SpoolRepository};
 
 use crate::{env, platform};
 
@@ -178,5 +178,10 @@ impl Home {
 
 /// Where deliveries of one repository wait when the ledger cannot be reached from it.
 pub fn repository_spool(siglum_dir: &Path) -> Spool {
-    Spool::in_repository(siglum_dir)
+    let common_dir = siglum_dir.parent().unwrap_or(siglum_dir);
+    let repository = SpoolRepository {
+        common_dir: common_dir.to_string_lossy().into_owned(),
+        is_transcript: env::is_transcript,
+    };
+    Spool::in_repository(siglum_dir, repository)
 }

@@ -196,7 +196,8 @@ pub fn settle_turns(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<usize, L
     turn::recover_all(here, ledger)
 }
 
-/// Moves deliveries from the spools into the ledger. One that cannot be read, or that the ledger refuses, is set aside.
+/// Moves deliveries from the spools into the ledger. One that cannot be read, that the ledger refuses, or that speaks of
+/// more than its spool may, is set aside.
 ///
 /// # Errors
 /// Those of the ledger; deliveries that were not moved wait on.
@@ -209,11 +210,12 @@ pub fn drain(
     for spool in spools {
         for spooled in spool.waiting(SLICE) {
             let (why, reason) = match &spooled.intake {
-                Ok(intake) => match deliver::deliver(ledger, ids, intake) {
-                    Ok(_) => {
+                Ok(intake) => match deliver::deliver_from(ledger, ids, spool, intake) {
+                    Ok(None) => {
                         moved += usize::from(take_out(ledger, spool, &spooled)?);
                         continue;
                     }
+                    Ok(Some(foreign)) => (Aside::Foreign, foreign),
                     Err(error) if error.is_out_of_reach() => return Err(error),
                     Err(error) => (Aside::Refused, error.to_string()),
                 },

@@ -46,8 +46,8 @@ pub use mark::{is_mark, marks, may_be_at, set_marks};
 pub use objects::{ObjectStore, blob_id};
 pub use owner::{create_directories, give_to_owner, is_another_users};
 pub use place::{
-    ObjectFormat, Repo, create_siglum_subdirectory, discover, is_bare, is_on, remotes, siglum_dir,
-    siglum_subdirectory, without_checkout,
+    ObjectFormat, Repo, create_siglum_subdirectory, discover, is_bare, is_on, lies_in, remotes,
+    siglum_dir, siglum_subdirectory, without_checkout,
 };
 pub use range::{BEGUN, RangeCommit, is_shallow};
 pub use refs::{HeadRead, MoveKind, ReflogMove};

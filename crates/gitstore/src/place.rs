@@ -77,6 +77,15 @@ pub fn without_checkout(start: &Path, git_dir: Option<&Path>) -> Option<PathBuf>
     })
 }
 
+/// Whether no repository but those with these common directories lies around a directory, which may be gone.
+#[must_use]
+pub fn lies_in(dir: &Path, common_dirs: &[&str]) -> bool {
+    let found = discover(dir, None, None).map(|repo| PathBuf::from(repo.place.common_dir));
+    let found = found.or_else(|| without_checkout(dir, None));
+    let is_known = |found: PathBuf| common_dirs.iter().any(|known| found == Path::new(known));
+    dir.is_absolute() && found.is_none_or(is_known)
+}
+
 /// Whether the settings of a git directory call it bare (`core.bare`).
 #[must_use]
 pub fn is_bare(git_dir: &Path) -> bool {

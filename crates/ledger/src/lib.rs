@@ -94,7 +94,7 @@ pub use search::{
     SearchIndex, WaitingSession,
 };
 pub use sessions::Sessions;
-pub use spool::{Aside, Spool, SpoolError, Spooled};
+pub use spool::{Aside, Spool, SpoolError, SpoolRepository, Spooled};
 pub use sqlite::SqliteLedger;
 pub use sums::{Miscount, Unlike};
 pub use telemetry::{

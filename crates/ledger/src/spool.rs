@@ -2,8 +2,9 @@
 //!
 //! A file is written aside, synced and renamed, and its directory is synced, so that a reader never sees half of one and a
 //! power cut takes none away. What waits here is redacted already. A delivery that cannot be taken in is set aside, never deleted. In a
-//! directory that several users share, each sees only their own. A spool in a repository is none behind a link, and no file
-//! is touched whose name is not one that a spool gives.
+//! directory that several users share, each sees only their own. A spool in a repository may have come with that repository:
+//! it says which one it is of, and speaks of no other. It is none behind a link, and no file is touched whose name is not
+//! one that a spool gives.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions};
@@ -11,11 +12,14 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use siglum_domain::AgentName;
 use siglum_domain::intake::{Intake, VERSION};
 use siglum_domain::time::Timestamp;
 
 /// How many deliveries one spool holds at most.
 const MOST: usize = 100_000;
+/// No delivery is larger, in bytes: a hook takes a quarter of that, and what it takes may be stored in more words.
+const LARGEST: u64 = 64 << 20;
 const ENDING: &str = "json";
 /// How the name of a file ends that is being written.
 const PART: &str = "part";
@@ -28,10 +32,13 @@ pub enum Aside {
     /// The ledger refused it, which may be the ledger's own damage.
     Refused,
     Unreadable,
+    /// It waited in the spool of a repository, and speaks of something else.
+    Foreign,
 }
 
 impl Aside {
-    const ALL: [Self; 3] = [Self::Newer, Self::Refused, Self::Unreadable];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Newer, Self::Refused, Self::Unreadable, Self::Foreign];
 
     /// How the names of such files end.
     #[must_use]
@@ -40,6 +47,7 @@ impl Aside {
             Self::Newer => "newer",
             Self::Refused => "refused",
             Self::Unreadable => "bad",
+            Self::Foreign => "foreign",
         }
     }
 }
@@ -48,8 +56,16 @@ impl Aside {
 #[derive(Debug, Clone)]
 pub struct Spool {
     dir: PathBuf,
-    /// Whether it came with a repository, or may have.
-    in_repository: bool,
+    repository: Option<SpoolRepository>,
+}
+
+/// The repository that a spool lies in.
+#[derive(Debug, Clone)]
+pub struct SpoolRepository {
+    /// Its git common directory, absolute.
+    pub common_dir: String,
+    /// Tells whether a file lies where an agent keeps its transcripts.
+    pub is_transcript: fn(&AgentName, &str) -> bool,
 }
 
 /// A delivery that waits.
@@ -70,29 +86,35 @@ pub struct SpoolError {
 }
 
 impl Spool {
-    /// The spool in this directory, which need not exist yet.
+    /// The spool in this directory, which need not exist yet and which nobody but its user writes to.
     #[must_use]
     pub fn at(dir: &Path) -> Self {
         Self {
             dir: dir.to_owned(),
-            in_repository: false,
+            repository: None,
         }
     }
 
     /// The spool in Siglum's directory of a repository. Whoever made the repository may have put links there, which lead
     /// anywhere.
     #[must_use]
-    pub fn in_repository(siglum_dir: &Path) -> Self {
+    pub fn in_repository(siglum_dir: &Path, repository: SpoolRepository) -> Self {
         Self {
             dir: siglum_dir.join("spool"),
-            in_repository: true,
+            repository: Some(repository),
         }
     }
 
     /// Whether nothing on the way to this spool's files is a link that somebody else may have put there.
     fn is_reachable(&self) -> bool {
         let is_link = |dir: &Path| dir.symlink_metadata().is_ok_and(|at| at.is_symlink());
-        !self.in_repository || !self.dir.ancestors().take(2).any(is_link)
+        self.repository.is_none() || !self.dir.ancestors().take(2).any(is_link)
+    }
+
+    /// The repository that it lies in; absent for the one in Siglum's home, which may speak of everything.
+    #[must_use]
+    pub const fn repository(&self) -> Option<&SpoolRepository> {
+        self.repository.as_ref()
     }
 
     /// The directory.
@@ -124,6 +146,10 @@ impl Spool {
             }
             self.dir.parent().map_or(Ok(()), sync)?;
         }
+        let text = serde_json::to_vec(intake)?;
+        if text.len() as u64 > LARGEST {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         let name = format!(
             "{:020}-{}",
             intake.at.nanos().max(0),
@@ -138,10 +164,7 @@ impl Spool {
             }
             created => created?,
         };
-        let done = serde_json::to_vec(intake)
-            .map_err(io::Error::from)
-            .and_then(|text| file.write_all(&text))
-            .and_then(|()| file.sync_data());
+        let done = file.write_all(&text).and_then(|()| file.sync_data());
         if let Err(error) = done {
             let _ = fs::remove_file(&aside);
             return Err(error);
@@ -207,19 +230,17 @@ impl Spool {
             .filter(|e| is_name(&e.file_name()) && e.file_type().is_ok_and(|kind| kind.is_file()))
     }
 
-    /// The deliveries that wait, oldest first, at most `most`.
-    #[must_use]
-    pub fn waiting(&self, most: usize) -> Vec<Spooled> {
+    /// The deliveries that wait, oldest first, at most `most`. Each is read when its turn comes, unless somebody else took it
+    /// out before.
+    pub fn waiting(&self, most: usize) -> impl Iterator<Item = Spooled> {
         let mut names = self.names(MOST);
         names.sort();
         names.truncate(most);
-        names
-            .into_iter()
-            .map(|path| Spooled {
-                intake: load(&path),
-                path,
-            })
-            .collect()
+        let there = names.into_iter().filter(|path| path.exists());
+        there.map(|path| Spooled {
+            intake: load(&path),
+            path,
+        })
     }
 
     /// Takes a delivery out that the ledger has now.
@@ -313,7 +334,10 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(flags.bits().cast_signed());
     let mut bytes = Vec::new();
-    options.open(path)?.read_to_end(&mut bytes)?;
+    options
+        .open(path)?
+        .take(LARGEST + 1)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -330,6 +354,9 @@ fn load(path: &Path) -> Result<Intake, (Aside, String)> {
     }
     let unreadable = |e: &dyn std::fmt::Display| (Aside::Unreadable, e.to_string());
     let bytes = read(path).map_err(|e| unreadable(&e))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(unreadable(&format!("it is larger than {LARGEST} bytes")));
+    }
     let Versioned { version } = serde_json::from_slice(&bytes).map_err(|e| unreadable(&e))?;
     if version > VERSION {
         let why = format!("it has version {version} and this program knows {VERSION}");
@@ -376,7 +403,7 @@ mod tests {
         for at in [3, 1, 2, 1] {
             spool.put(&intake(at)).unwrap();
         }
-        let waiting = spool.waiting(10);
+        let waiting: Vec<_> = spool.waiting(10).collect();
         let keys: Vec<_> = waiting
             .iter()
             .map(|s| s.intake.as_ref().unwrap().key.clone())
@@ -395,21 +422,40 @@ mod tests {
         let spool = Spool::at(home.path());
         fs::write(home.path().join("00001-a.json"), "{\"version\":").unwrap();
         fs::write(home.path().join("00002-a.part"), "half").unwrap();
-        let waiting = spool.waiting(10);
-        assert!(waiting[0].intake.is_err());
-        assert!(matches!(waiting[0].intake, Err((Aside::Unreadable, _))));
-        spool.set_aside(&waiting[0], Aside::Unreadable).unwrap();
+        let waiting = spool.waiting(10).next().unwrap();
+        assert!(matches!(waiting.intake, Err((Aside::Unreadable, _))));
+        spool.set_aside(&waiting, Aside::Unreadable).unwrap();
         assert!(spool.is_empty());
         let bad = home.path().join("00001-a.bad");
         assert_eq!(spool.aside(Aside::Unreadable), [bad]);
         assert_eq!(spool.take_back(&Aside::ALL), 0);
     }
 
+    /// Read without a bound, it would fill the memory.
+    #[test]
+    fn what_is_larger_than_any_delivery_is_not_read() {
+        let home = tempfile::tempdir().unwrap();
+        let spool = Spool::at(home.path());
+        spool.put(&intake(1)).unwrap();
+        let path = spool.waiting(1).next().unwrap().path;
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        file.set_len(LARGEST + 1).unwrap();
+        let intake = spool.waiting(1).next().unwrap().intake;
+        assert!(
+            matches!(&intake, Err((Aside::Unreadable, why)) if why.contains("larger")),
+            "{intake:?}"
+        );
+    }
+
     #[test]
     fn nothing_is_a_spools_behind_a_link_or_by_another_name() {
         let dir = tempfile::tempdir().unwrap();
         let (theirs, siglum) = (dir.path().join("theirs"), dir.path().join("siglum"));
-        let spool = Spool::in_repository(&siglum);
+        let repository = SpoolRepository {
+            common_dir: dir.path().to_string_lossy().into_owned(),
+            is_transcript: |_, _| false,
+        };
+        let spool = Spool::in_repository(&siglum, repository);
         fs::create_dir_all(&theirs).unwrap();
         fs::create_dir(&siglum).unwrap();
         let waits = |spool: &Spool| (spool.len(), spool.files().len(), spool.leftovers().len());
@@ -459,9 +505,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let spool = Spool::at(home.path());
         spool.put(&intake(1)).unwrap();
-        spool
-            .set_aside(&spool.waiting(1)[0], Aside::Refused)
-            .unwrap();
+        let waiting = spool.waiting(1).next().unwrap();
+        spool.set_aside(&waiting, Aside::Refused).unwrap();
         assert_eq!((spool.len(), spool.aside(Aside::Refused).len()), (0, 1));
         assert_eq!(spool.take_back(&[Aside::Newer]), 0);
         assert_eq!(spool.take_back(&[Aside::Refused]), 1);
@@ -478,9 +523,9 @@ mod tests {
                 ..intake(1)
             })
             .unwrap();
-        let waiting = spool.waiting(1);
-        assert!(matches!(waiting[0].intake, Err((Aside::Newer, _))));
-        spool.set_aside(&waiting[0], Aside::Newer).unwrap();
+        let waiting = spool.waiting(1).next().unwrap();
+        assert!(matches!(waiting.intake, Err((Aside::Newer, _))));
+        spool.set_aside(&waiting, Aside::Newer).unwrap();
         assert_eq!(spool.take_back(&Aside::ALL), 0, "by an older program");
     }
 }

@@ -29,6 +29,7 @@ mod editors;
 mod faults;
 mod finder;
 mod foreign_hooks;
+mod foreign_spools;
 mod forgetting;
 mod front_end;
 mod fuzzed;

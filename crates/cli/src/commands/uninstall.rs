@@ -10,7 +10,7 @@ use siglum_agents::AGENTS;
 use siglum_engine::worker;
 use siglum_gitstore::hooks::{self, FileChange, Plan};
 use siglum_gitstore::{Repo, is_on};
-use siglum_ledger::read;
+use siglum_ledger::{Aside, read};
 
 use super::init::show_diff;
 use crate::claim;
@@ -382,7 +382,7 @@ impl Going {
 }
 
 /// Takes the directory away that switches Siglum on. What waits in it goes into the ledger, and what
-/// the ledger does not take waits in Siglum's home.
+/// the ledger does not take is kept in Siglum's home.
 fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
     let spool = repository_spool(dir);
     landings::spool(&cx.home, dir, |_| false);
@@ -401,8 +401,9 @@ fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
             .map_err(CommandError::at(home.dir()))?;
     }
     for path in left {
-        let name = path.file_name().unwrap_or_default();
-        keep(&path, &home.dir().join(name))?;
+        // There nobody would see any more that it may only speak of this repository.
+        let kept = home.dir().join(path.file_name().unwrap_or_default());
+        keep(&path, &kept.with_extension(Aside::Foreign.ending()))?;
     }
     // What else is in it stays, and with it the directory above.
     let _ = fs::remove_dir(spool.dir());

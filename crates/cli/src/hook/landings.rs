@@ -126,9 +126,14 @@ fn intakes(git_dir: &Path, note: &NotedCommit) -> Vec<Intake> {
     let mut intakes = Vec::new();
     if announced.untold {
         let mut scene = announced.scene.clone();
-        if let Some(repo) = &repo {
-            scene.place = repo.place.clone();
-        }
+        scene.place = match &repo {
+            Some(repo) => repo.place.clone(),
+            // A note may have come with its repository, and speaks of no other one.
+            None => Place {
+                common_dir: git_dir.to_string_lossy().into_owned(),
+                ..scene.place
+            },
+        };
         intakes.push(intake(announced.at, intent(scene)));
     }
     if let Some(repo) = repo.filter(|_| note.stage == Stage::Landed) {
@@ -141,7 +146,10 @@ fn intakes(git_dir: &Path, note: &NotedCommit) -> Vec<Intake> {
 /// moves of HEAD was cut; the sweep finds the commit by its trailer then.
 fn landed_intakes(repo: &Repo, note: &NotedCommit) -> Vec<Intake> {
     let announced = &note.announced;
-    let scene = &announced.scene;
+    let scene = Scene {
+        place: repo.place.clone(),
+        ..announced.scene.clone()
+    };
     let moves = repo.head_moves_since(announced.log);
     let Some(landed) = moves.into_iter().find(|m| m.makes && m.from == scene.head) else {
         return Vec::new();
@@ -159,7 +167,7 @@ fn landed_intakes(repo: &Repo, note: &NotedCommit) -> Vec<Intake> {
         }),
     )];
     if let Some(old) = landed.from.filter(|_| landed.is_amend) {
-        let rewritten = rebase::amended(repo, at, scene.clone(), (old, landed.to));
+        let rewritten = rebase::amended(repo, at, scene, (old, landed.to));
         intakes.extend(rewriting(rewritten).map(|rewriting| intake(at, rewriting)));
     }
     intakes
@@ -208,6 +216,7 @@ pub fn rewriting(rewritten: Rewritten) -> Option<(String, Matter)> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
     use std::time::{Duration, SystemTime};
 
     use super::super::commit_note::{Announced, CommitNote};
@@ -275,6 +284,27 @@ mod tests {
         });
         assert!(!note.exists());
         assert_eq!(handed_on, 2);
+    }
+
+    /// Whoever makes an archive of a repository can write its notes.
+    #[test]
+    fn a_note_speaks_of_its_own_repository_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (git_dir, path) = (dir.path().join(".git"), dir.path().join("7"));
+        let mut note = note(dir.path(), "git", true);
+        if let Some(announced) = &mut note.announced {
+            announced.scene.place.common_dir = "/another/.git".to_owned();
+        }
+        fs::write(&path, serde_json::to_vec(&note).unwrap()).unwrap();
+        let mut told = Vec::new();
+        let hand_on = |intake: &Intake| {
+            if let Matter::Intent(scene) = &intake.matter {
+                told.push(PathBuf::from(&scene.place.common_dir));
+            }
+            true
+        };
+        assert!(take_up(&path, &git_dir, dir.path(), |_| true, hand_on));
+        assert_eq!(told, [git_dir]);
     }
 
     /// The intent is told before the note of a git goes that died without a commit, and stays where that cannot be.

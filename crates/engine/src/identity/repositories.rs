@@ -18,6 +18,7 @@ pub(crate) use git::{is_set_aside, leads_to, set_aside, usable_git};
 pub use identity::mark;
 pub(crate) use identity::note_identity;
 pub use recognition::{Recognised, recognise, set_clone_of};
+pub(crate) use relocation::lying_at;
 pub use relocation::note_place;
 pub use whereabouts::{
     CloneMatch, LocatedRepository, Relocation, RelocationError, Sign, Whereabouts, locate,

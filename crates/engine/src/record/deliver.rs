@@ -3,13 +3,21 @@
 //! One delivery is one transaction. A delivery that comes twice, from the hook and from the spool,
 //! has the effect of one.
 
+use std::borrow::Cow;
+use std::path::Path;
+
 use siglum_domain::evidence::Judgement;
-use siglum_domain::intake::{Intake, Matter};
-use siglum_domain::{IdSource, LedgerId, SessionId};
-use siglum_ledger::{Durability, Ledger, LedgerError, Transaction, write};
+use siglum_domain::intake::{AgentMatter, Decline, Intake, Matter, Place, Scene};
+use siglum_domain::observation::Fact;
+use siglum_domain::{IdSource, LedgerId, RepositoryId, SessionId};
+use siglum_gitstore::lies_in;
+use siglum_ledger::{
+    Durability, Ledger, LedgerError, Mode, SessionRecord, Spool, SpoolRepository, Transaction,
+    write,
+};
 
 use crate::commits::{landing, rewrites, scene};
-use crate::identity::repositories::note_place;
+use crate::identity::repositories::{lying_at, note_place};
 use crate::record::session;
 
 /// What a delivery led to.
@@ -45,6 +53,170 @@ pub fn deliver(
     write(ledger, durability(&intake.matter), |tx| {
         write_down(tx, home, ids, intake)
     })
+}
+
+/// Writes a delivery to the ledger that waited in a spool. That of a repository may have come with it, and may speak of that
+/// repository and of sessions in it alone. Gives what else a delivery is about; nothing was written then.
+///
+/// # Errors
+/// Those of the ledger; nothing was written then.
+pub fn deliver_from(
+    ledger: &mut dyn Ledger,
+    ids: &dyn IdSource,
+    spool: &Spool,
+    intake: &Intake,
+) -> Result<Option<String>, LedgerError> {
+    let Some(repository) = spool.repository() else {
+        return deliver(ledger, ids, intake).map(|_| None);
+    };
+    let home = ledger.id();
+    let (intake, declined) = without_other_transcript(repository, intake);
+    write(ledger, durability(&intake.matter), |tx| {
+        let foreign = foreign_to(tx, home, &repository.common_dir, &intake.matter)?;
+        if foreign.is_none() {
+            write_down(tx, home, ids, &intake)?;
+            if let Some(decline) = &declined {
+                tx.decline(&intake.key, intake.at, decline)?;
+            }
+        }
+        Ok(foreign)
+    })
+}
+
+/// A delivery without a transcript that lies where its agent keeps none, and that this was declined, as a hook does.
+fn without_other_transcript<'a>(
+    repository: &SpoolRepository,
+    intake: &'a Intake,
+) -> (Cow<'a, Intake>, Option<Decline>) {
+    let Matter::Agent(matter) = &intake.matter else {
+        return (Cow::Borrowed(intake), None);
+    };
+    let is_own = |path: &String| (repository.is_transcript)(&matter.agent, path);
+    if matter.transcript.as_ref().is_none_or(is_own) {
+        return (Cow::Borrowed(intake), None);
+    }
+    let decline = Decline {
+        edge: format!("hook {}", matter.agent),
+        reason: "transcript_outside".to_owned(),
+        detail: format!("named in the spool of {}", repository.common_dir),
+        place: matter.place.clone(),
+    };
+    let matter = AgentMatter {
+        transcript: None,
+        ..matter.clone()
+    };
+    let intake = Intake {
+        matter: Matter::Agent(matter),
+        ..intake.clone()
+    };
+    (Cow::Owned(intake), Some(decline))
+}
+
+/// What in a matter is neither of the repository at this common directory nor of sessions in it, in words.
+fn foreign_to(
+    tx: &mut dyn Transaction,
+    home: LedgerId,
+    common_dir: &str,
+    matter: &Matter,
+) -> Result<Option<String>, LedgerError> {
+    let here = lying_at(tx, common_dir)?;
+    let before = here.as_ref().map_or(common_dir, |r| r.common_dir.as_str());
+    let Some(place) = place_in(matter) else {
+        return Ok(Some("it names no repository".to_owned()));
+    };
+    let is_here = |place: &&Place| {
+        let own = [common_dir, before];
+        own.contains(&place.common_dir.as_str()) && lies_in(Path::new(&place.worktree), &own)
+    };
+    let scenes = scenes_in(matter);
+    let places = scenes.iter().map(|scene| &scene.place);
+    let other = std::iter::once(place).chain(places).find(|p| !is_here(p));
+    let file = files_in(matter).find(|p| !is_here(p) && !is_submodule(p, common_dir));
+    if let Some(other) = other.or(file) {
+        return Ok(Some(format!("it is about {}", other.worktree)));
+    }
+    let here = here.map(|r| r.id);
+    for scene in scenes {
+        let intent = tx.intent(scene.checkpoint)?;
+        if intent.is_some_and(|intent| Some(intent.repository) != here) {
+            return Ok(Some(format!(
+                "{} is of another repository",
+                scene.checkpoint
+            )));
+        }
+    }
+    match matter {
+        Matter::Agent(matter) => bound_elsewhere(tx, home, here, matter),
+        _ => Ok(None),
+    }
+}
+
+/// The first session that a matter names, by a name or by the process it runs in, and that is not of this repository, in
+/// words.
+fn bound_elsewhere(
+    tx: &mut dyn Transaction,
+    home: LedgerId,
+    here: Option<RepositoryId>,
+    matter: &AgentMatter,
+) -> Result<Option<String>, LedgerError> {
+    let mut named = Vec::from_iter(matter.explicit);
+    for native in std::iter::once(&matter.native).chain(&matter.thread) {
+        named.extend(tx.session_by_alias(&matter.agent, native)?);
+    }
+    if let Some(process) = &matter.process {
+        named.extend(tx.bound_to(&process.key())?.into_iter().map(|b| b.session));
+    }
+    for id in named {
+        let is_here = |session: &SessionRecord| match session.repository {
+            Some(repository) => session.home == home && Some(repository) == here,
+            // What hooks say of a driven session is evidence, and never extends it.
+            None => session.mode == Mode::Driven,
+        };
+        if tx.session(id)?.is_some_and(|session| !is_here(&session)) {
+            return Ok(Some(format!("session {id} is bound elsewhere")));
+        }
+    }
+    Ok(None)
+}
+
+/// Where a matter was seen.
+const fn place_in(matter: &Matter) -> Option<&Place> {
+    match matter {
+        Matter::Agent(matter) => matter.place.as_ref(),
+        Matter::Intent(scene) => Some(&scene.place),
+        Matter::Landed(landed) => Some(&landed.place),
+        Matter::Rewritten(rewritten) => Some(&rewritten.place),
+        Matter::Head(head) => Some(&head.place),
+        Matter::Decline(decline) => decline.place.as_ref(),
+    }
+}
+
+fn scenes_in(matter: &Matter) -> Vec<&Scene> {
+    match matter {
+        Matter::Intent(scene) => vec![scene],
+        Matter::Landed(landed) => vec![&landed.scene],
+        Matter::Rewritten(rewritten) => rewritten.runs.iter().map(|run| &run.scene).collect(),
+        Matter::Agent(_) | Matter::Head(_) | Matter::Decline(_) => Vec::new(),
+    }
+}
+
+/// The checkouts of files that are in another one than the session.
+fn files_in(matter: &Matter) -> impl Iterator<Item = &Place> {
+    let observations = match matter {
+        Matter::Agent(matter) => matter.observations.as_slice(),
+        _ => &[],
+    };
+    observations.iter().filter_map(|o| match &o.fact {
+        Fact::FileSeen { place, .. } => place.as_ref(),
+        _ => None,
+    })
+}
+
+/// Whether a place is in a submodule of the repository at this common directory.
+fn is_submodule(place: &Place, common_dir: &str) -> bool {
+    let modules = place.common_dir.strip_prefix(common_dir);
+    modules.is_some_and(|path| path.starts_with("/modules/") && !path.contains(".."))
+        && lies_in(Path::new(&place.worktree), &[&place.common_dir])
 }
 
 fn write_down(

@@ -89,16 +89,24 @@ fn waiting(cx: &Cx) -> Result<Vec<String>, CommandError> {
     let mut spools = cx.all_spools(&mut ledger)?;
     for spool in &spools {
         spool.take_back(&[Aside::Newer, Aside::Refused]);
+        // Its repository may be back in its place. What `uninstall` kept in the home has none.
+        if spool.repository().is_some() {
+            spool.take_back(&[Aside::Foreign]);
+        }
     }
     spools.retain(|spool| !spool.is_empty());
-    let waited: usize = spools.iter().map(Spool::len).sum();
+    let held = |spool: &Spool| {
+        let aside = Aside::ALL.iter().map(|why| spool.aside(*why).len());
+        spool.len() + aside.sum::<usize>()
+    };
+    let waited: usize = spools.iter().map(held).sum();
     for repository in &on {
         sweep::sweep(&world, &mut ledger, repository)?;
     }
     let mut run = Run::default();
     while worker::slice(&world, &mut ledger, &spools, &mut run)? == Slice::Worked {}
     ledger.maintain()?;
-    let left: usize = spools.iter().map(Spool::len).sum();
+    let left: usize = spools.iter().map(held).sum();
     if waited > left {
         let n = (waited - left) as u64;
         let n = ui::counted(n, "delivery", "deliveries");

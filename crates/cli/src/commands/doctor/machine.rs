@@ -267,6 +267,11 @@ const ASIDE: &[(Aside, &str, &str)] = &[
         "they cannot be read",
         "They cannot be recovered; inspect them, then delete them.",
     ),
+    (
+        Aside::Foreign,
+        "they are about another repository, or about sessions elsewhere",
+        "A repository's spool may only speak of that repository. Inspect them, then delete them; `siglum doctor --fix` retries them.",
+    ),
 ];
 
 /// How a spool stands.

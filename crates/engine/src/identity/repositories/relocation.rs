@@ -22,28 +22,46 @@ pub fn note_place(
     tx.note_place(place, RepositoryId::mint(ids), at)
 }
 
-/// Notes that a repository was moved to a place, if one was: its mark is there, and no more where it was seen last.
+/// Notes that a repository was moved to a place, if one was.
 pub(super) fn follow(tx: &mut dyn Transaction, place: &Place) -> Result<(), LedgerError> {
-    let marks = marks(Path::new(&place.common_dir));
+    let Some(moved) = moved_to(tx, &place.common_dir)? else {
+        return Ok(());
+    };
+    if let Some(other) = tx.repository(&place.common_dir)? {
+        set_apart(tx, &other)?;
+    }
+    let renamed = renamed(&moved, &place.common_dir);
+    tx.move_repository(moved.id, &place.common_dir, &renamed)
+}
+
+/// The repository that was moved to a place, if one was: its mark is there, and no more where it was seen last.
+fn moved_to(
+    tx: &mut dyn Transaction,
+    common_dir: &str,
+) -> Result<Option<RepositoryRecord>, LedgerError> {
+    let marks = marks(Path::new(common_dir));
     if marks.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
-    let here = tx.repository(&place.common_dir)?;
-    if here.as_ref().is_some_and(|r| marks.contains(&r.id)) {
-        return Ok(());
+    let here = tx.repository(common_dir)?;
+    if here.is_some_and(|r| marks.contains(&r.id)) {
+        return Ok(None);
     }
-    let has_left = |r: &&RepositoryRecord| {
+    let has_left = |r: &RepositoryRecord| {
         marks.contains(&r.id) && r.is_here() && !may_be_at(Path::new(&r.common_dir), r.id)
     };
-    let all = tx.repositories()?;
-    let Some(moved) = all.iter().find(has_left) else {
-        return Ok(());
-    };
-    if let Some(other) = &here {
-        set_apart(tx, other)?;
+    Ok(tx.repositories()?.into_iter().find(has_left))
+}
+
+/// The repository in a place, also where nobody noted yet that it was moved there.
+pub(crate) fn lying_at(
+    tx: &mut dyn Transaction,
+    common_dir: &str,
+) -> Result<Option<RepositoryRecord>, LedgerError> {
+    match moved_to(tx, common_dir)? {
+        None => tx.repository(common_dir),
+        moved => Ok(moved),
     }
-    let renamed = renamed(moved, &place.common_dir);
-    tx.move_repository(moved.id, &place.common_dir, &renamed)
 }
 
 /// Notes that another repository lies where this one was seen last. If it was moved, its mark will tell where to.
