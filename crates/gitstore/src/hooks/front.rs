@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::block::{Company, block, quoted};
+use super::block::{Company, THEIRS, block, quoted};
 use super::site::{HookSite, Theirs};
 use super::{FRONT, HOOKS, script};
 use crate::error::GitError;
@@ -40,9 +40,6 @@ const PASSED_ON_IF_THERE: [&str; 9] = [
     "p4-pre-submit",
 ];
 
-/// The file in the directory that other checkouts of the repository find it by.
-pub(super) const OTHER_CHECKOUTS: &str = "config";
-
 /// The names of the hooks in the directory.
 pub(super) fn names(site: &HookSite) -> Vec<&'static str> {
     names_before(&site.theirs_dir())
@@ -70,11 +67,13 @@ pub(super) fn front_hook(site: &HookSite, hook: &str, shim: &Path) -> Result<Vec
     front_block(site, hook, shim).map(|text| script::own(&text))
 }
 
-/// The path by which git would call their hook, as a word of the shell.
+/// The path by which git would call their hook, as what a variable of the shell is set to.
 fn theirs_word(site: &HookSite, hook: &str) -> String {
     match &site.theirs {
-        // Git calls ours by a path that only ends otherwise.
-        Theirs::Usual => format!("\"${{0%/{FRONT}/*}}/hooks/{hook}\""),
+        // Git calls ours by an absolute path, and theirs by one that is relative to the checkout.
+        Theirs::Usual => {
+            format!("${{0%/{FRONT}/*}}\n{THEIRS}=\"${{{THEIRS}#\"$PWD\"/}}/hooks/{hook}\"")
+        }
         Theirs::Named(dir) => quoted(&format!("{}/{hook}", dir.trim_end_matches('/'))),
     }
 }
