@@ -40,16 +40,24 @@ const PASSED_ON_IF_THERE: [&str; 9] = [
     "p4-pre-submit",
 ];
 
+/// Those of them that git does not find in a directory that is named from the checkout: it looks for them from within
+/// its own. Without one it does something in its place.
+const IN_GIT_DIR: [&str; 2] = ["push-to-checkout", "proc-receive"];
+
 /// The names of the hooks in the directory.
 pub(super) fn names(site: &HookSite) -> Vec<&'static str> {
-    names_before(&site.theirs_dir())
+    match &site.theirs {
+        Theirs::Usual => names_before(&site.usual_dir(), &site.worktree),
+        Theirs::Named(dir) => names_before(Path::new(dir), &site.worktree),
+    }
 }
 
-/// The same in front of this directory.
-pub(super) fn names_before(theirs: &Path) -> Vec<&'static str> {
-    let there = PASSED_ON_IF_THERE
-        .into_iter()
-        .filter(|name| is_executable(&theirs.join(name)));
+/// The same in front of a directory, as git knows it in this checkout.
+pub(super) fn names_before(theirs: &Path, worktree: &Path) -> Vec<&'static str> {
+    let is_found = |name: &&str| theirs.is_absolute() || !IN_GIT_DIR.contains(name);
+    let is_there = |name: &&str| is_executable(&worktree.join(theirs).join(name));
+    let there = PASSED_ON_IF_THERE.into_iter().filter(is_found);
+    let there = there.filter(is_there);
     HOOKS.into_iter().chain(PASSED_ON).chain(there).collect()
 }
 

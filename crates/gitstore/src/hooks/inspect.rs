@@ -1,6 +1,6 @@
 //! How the hooks of a repository stand, for `siglum doctor`. Changes nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::block::{BlockLocation, Company, THEIRS, block, calls, find};
 use super::front::front_block;
@@ -76,7 +76,7 @@ pub fn taken_over(repo: &Repo) -> Vec<&'static str> {
     let own = config::value(&settings, "core", "hookspath").filter(|_| !leads);
     let is_linked = repo.git_dir != common_dir;
     // Only git knows the homes of users.
-    let named = |path: &str| (!path.starts_with(['~', '%'])).then(|| repo.worktree().join(path));
+    let named = |path: &str| (!path.starts_with(['~', '%'])).then(|| PathBuf::from(path));
     let kept = setting::kept_line(&settings).and_then(setting::value_of);
     let theirs = match &kept {
         Some(path) => named(path),
@@ -89,7 +89,7 @@ pub fn taken_over(repo: &Repo) -> Vec<&'static str> {
         None if leads && setting::is_for(&front) => Some(front.clone()),
         None => theirs.clone(),
     };
-    let Some(dir) = dir else {
+    let Some(dir) = dir.map(|dir| repo.worktree().join(dir)) else {
         return Vec::new();
     };
     let lacks = |name: &&str| {
@@ -98,7 +98,9 @@ pub fn taken_over(repo: &Repo) -> Vec<&'static str> {
     };
     let mut lacking: Vec<_> = HOOKS.into_iter().filter(lacks).collect();
     if let Some(theirs) = theirs.filter(|_| is_same(&dir, &front)) {
-        let passed_on = front::names_before(&theirs).into_iter().skip(HOOKS.len());
+        let names = front::names_before(&theirs, repo.worktree());
+        let passed_on = names.into_iter().skip(HOOKS.len());
+        let theirs = repo.worktree().join(theirs);
         let is_there = |name: &&str| front::is_executable(&theirs.join(name));
         lacking.extend(passed_on.filter(is_there).filter(lacks));
     }

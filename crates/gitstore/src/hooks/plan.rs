@@ -233,7 +233,20 @@ impl Plan {
             HOOKS.contains(&slot.name.as_str())
         });
         let front = site.front_dir();
-        for name in front::names(site) {
+        let names = front::names(site);
+        for slot in slots(&front) {
+            let is_needed = names.contains(&slot.name.as_str());
+            if let Hook::Script { content, .. } = &slot.hook
+                && script::is_own(content)
+                && !is_needed
+            {
+                self.changes.push(FileChange::Delete {
+                    path: slot.path.clone(),
+                    before: content.clone(),
+                });
+            }
+        }
+        for name in names {
             let slot = Slot::read(&front, name);
             let after = front::front_hook(site, name, shim)?;
             match &slot.hook {

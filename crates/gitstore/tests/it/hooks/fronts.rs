@@ -140,6 +140,10 @@ fn hooks_that_are_not_passed_on_are_named_and_mended() {
     scene.install();
     assert_eq!(scene.complaints(), []);
     assert_eq!(taken_over(&repo), [""; 0]);
+    // One that is no longer needed goes, since git does more where there is one.
+    fs::remove_file(&added).unwrap();
+    scene.install();
+    assert!(!front.join("reference-transaction").exists());
     // One of somebody else is in the way of none.
     script(&front.join("pre-rebase"), "#!/bin/sh\ntrue\n", 0o755);
     assert_eq!(scene.complaints(), []);
@@ -359,9 +363,14 @@ fn ours_stands_in_front_below_any_name() {
     assert_eq!(scene.runs("1"), 3);
     let side = Tree(scene.sandbox.path("side"));
     scene.tree.git(&["worktree", "add", "-q", "../side"]);
-    let ran = scene.log("log").len();
+    // Git names the message by a path with the line break.
+    let ran = || {
+        let log = scene.log("log").into_iter();
+        log.filter(|line| line.starts_with("hook git ")).count()
+    };
+    let before = ran();
     side.commit("f", "2", "two");
-    assert_eq!(scene.log("log").len() - ran, 3, "a linked worktree, too");
+    assert_eq!(ran() - before, 3, "a linked worktree, too");
 }
 
 #[test]
@@ -380,4 +389,34 @@ fn settings_that_git_changes_at_the_moment_are_not_changed() {
     scene.install();
     assert!(!lock.exists());
     assert_eq!(scene.runs("1"), 3);
+}
+
+/// A submodule has its git directory within another one, and a bare repository has worktrees alone.
+#[test]
+fn ours_stands_in_front_of_submodules_and_bare_repositories() {
+    let mut scene = Scene::new();
+    scene.tree.commit("f", "0", "base");
+    let source = scene.tree.0.to_str().unwrap().to_owned();
+    let above = scene.sandbox.init("above", &[]);
+    above.git(&["submodule", "add", "-q", &source, "sub"]);
+    above.git(&["clone", "-q", "--bare", &source, "../bare.git"]);
+    let bare = Tree(scene.sandbox.path("bare.git"));
+    bare.git(&["worktree", "add", "-q", "--detach", "../of bare"]);
+    for (tree, git_dir) in [
+        (above.0.join("sub"), above.0.join(".git/modules/sub")),
+        (scene.sandbox.path("of bare"), bare.0),
+    ] {
+        scene.tree = Tree(tree);
+        script(&git_dir.join("hooks/commit-msg"), PYTHON, 0o755);
+        let settings = || fs::read(git_dir.join("config")).unwrap();
+        let before = settings();
+        scene.install();
+        assert_eq!(scene.complaints(), []);
+        assert_eq!(taken_over(&scene.tree.repo()), [""; 0]);
+        assert_eq!(scene.runs("1"), 3);
+        let hooks = Tree(git_dir.clone()).git(&["rev-parse", "--git-path", "hooks"]);
+        assert_eq!(hooks.trim(), git_dir.join(FRONT).to_str().unwrap());
+        scene.remove();
+        assert_eq!(settings(), before);
+    }
 }
