@@ -19,7 +19,8 @@ pub enum HookCondition {
     NotPassedOn,
     /// The block is the one that would be installed now.
     Current,
-    /// The block is of another version, or damaged, or its script has changed around it.
+    /// The block is of another version, or damaged, or its script has changed around it, or git would take
+    /// the hooks behind it from elsewhere by now.
     Outdated,
     /// The block calls another program.
     OtherShim,

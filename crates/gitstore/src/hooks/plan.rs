@@ -492,7 +492,11 @@ fn unchanged(path: &Path, before: Option<&[u8]>) -> Result<(), GitError> {
 /// owned the one before.
 fn replace(path: &Path, before: Option<&[u8]>, content: &[u8], mode: u32) -> Result<(), GitError> {
     let dir = path.parent().unwrap_or(Path::new("/"));
+    let is_missing = fs::symlink_metadata(dir).is_err();
     owner::create_directories(dir, DIRECTORY_MODE).map_err(GitError::io(path))?;
+    if is_missing {
+        open_like_parent(dir).map_err(GitError::io(dir))?;
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = match name == SETTINGS && dir.join("HEAD").exists() {
         // Git does not change its settings while this is there, and neither does Siglum.
@@ -515,6 +519,12 @@ fn replace(path: &Path, before: Option<&[u8]>, content: &[u8], mode: u32) -> Res
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+/// Whoever may use a git directory may use a new one in it: git ends where it may not read what settings include.
+fn open_like_parent(dir: &Path) -> io::Result<()> {
+    let above = dir.parent().unwrap_or(dir);
+    fs::set_permissions(dir, fs::metadata(above)?.permissions())
 }
 
 fn fill(mut file: &File, place: &Path, content: &[u8], mode: u32) -> io::Result<()> {

@@ -204,7 +204,9 @@ const fn complaint(state: HookCondition) -> Option<&'static str> {
         HookCondition::Current => None,
         HookCondition::Missing => Some("does not call siglum"),
         HookCondition::NotPassedOn => Some("is missing, so that yours does not run"),
-        HookCondition::Outdated => Some("has a damaged block or one of another version"),
+        HookCondition::Outdated => Some(
+            "has a damaged block, one of another version, or one that calls other hooks than yours by now",
+        ),
         HookCondition::OtherShim => Some("calls another siglum"),
         HookCondition::NotExecutable => Some("is not executable"),
     }

@@ -1,7 +1,7 @@
 //! Siglum's directory in front: what leads git to it, and what has to be in it.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use siglum_gitstore::GitError;
 use siglum_gitstore::hooks::{FRONT, HOOKS, HookCondition, HookState, plan_remove, taken_over};
@@ -371,6 +371,23 @@ fn ours_stands_in_front_below_any_name() {
     let before = ran();
     side.commit("f", "2", "two");
     assert_eq!(ran() - before, 3, "a linked worktree, too");
+}
+
+#[test]
+fn whoever_may_use_the_repository_may_use_ours() {
+    let scene = Scene::new();
+    script(&scene.hooks.join("commit-msg"), PYTHON, 0o755);
+    let git_dir = scene.tree.0.join(".git");
+    fs::set_permissions(&git_dir, fs::Permissions::from_mode(0o771)).unwrap();
+    scene.install();
+    let mode = |path: &str| {
+        let meta = fs::metadata(git_dir.join(FRONT).join(path)).unwrap();
+        meta.permissions().mode() & 0o777
+    };
+    assert_eq!(
+        [mode(""), mode("config"), mode("here")],
+        [0o771, 0o644, 0o644]
+    );
 }
 
 #[test]
