@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::GitError;
 
 /// The version in the first marker. A block with another one is replaced.
-pub const BLOCK_VERSION: u32 = 7;
+pub const BLOCK_VERSION: u32 = 8;
 
 const BEGIN: &str = "# >>> siglum hooks v";
 const BEGIN_END: &str = " >>>\n";

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::block::{Company, block, quoted};
+use super::block::{Company, THEIRS, block, quoted};
 use super::site::{HookSite, Theirs};
 use super::{CHAINED, FRONT, HOOKS, script};
 use crate::error::GitError;
@@ -42,19 +42,24 @@ const PASSED_ON_IF_THERE: [&str; 9] = [
     "p4-pre-submit",
 ];
 
-/// The file in the directory that other checkouts of the repository find it by.
-pub(super) const OTHER_CHECKOUTS: &str = "config";
+/// Those of them that git does not find in a directory that is named from the checkout: it looks for them from within
+/// its own. Without one it does something in its place.
+const IN_GIT_DIR: [&str; 2] = ["push-to-checkout", "proc-receive"];
 
 /// The names of the hooks in the directory.
 pub(super) fn names(site: &HookSite) -> Vec<&'static str> {
-    names_before(&site.theirs_dir())
+    match &site.theirs {
+        Theirs::Usual => names_before(&site.usual_dir(), &site.worktree),
+        Theirs::Named(dir) => names_before(Path::new(dir), &site.worktree),
+    }
 }
 
-/// The same in front of this directory.
-pub(super) fn names_before(theirs: &Path) -> Vec<&'static str> {
-    let there = PASSED_ON_IF_THERE
-        .into_iter()
-        .filter(|name| is_executable(&theirs.join(name)));
+/// The same in front of a directory, as git knows it in this checkout.
+pub(super) fn names_before(theirs: &Path, worktree: &Path) -> Vec<&'static str> {
+    let is_found = |name: &&str| theirs.is_absolute() || !IN_GIT_DIR.contains(name);
+    let is_there = |name: &&str| is_executable(&worktree.join(theirs).join(name));
+    let there = PASSED_ON_IF_THERE.into_iter().filter(is_found);
+    let there = there.filter(is_there);
     HOOKS.into_iter().chain(PASSED_ON).chain(there).collect()
 }
 
@@ -72,11 +77,13 @@ pub(super) fn front_hook(site: &HookSite, hook: &str, shim: &Path) -> Result<Vec
     front_block(site, hook, shim).map(|text| script::own(&text))
 }
 
-/// The path by which git would call their hook, as a word of the shell.
+/// The path by which git would call their hook, as what a variable of the shell is set to.
 fn theirs_word(site: &HookSite, hook: &str) -> String {
     match &site.theirs {
-        // Git calls ours by a path that only ends otherwise.
-        Theirs::Usual => format!("\"${{0%/{FRONT}/*}}/hooks/{hook}\""),
+        // Git calls ours by an absolute path, and theirs by one that is relative to the checkout.
+        Theirs::Usual => {
+            format!("${{0%/{FRONT}/*}}\n{THEIRS}=\"${{{THEIRS}#\"$PWD\"/}}/hooks/{hook}\"")
+        }
         Theirs::Named(dir) => quoted(&format!("{}/{hook}", dir.trim_end_matches('/'))),
     }
 }

@@ -22,7 +22,8 @@ pub enum HookCondition {
     NotLinked,
     /// The block is the one that would be installed now.
     Current,
-    /// The block is of another version, or damaged, or its script has changed around it.
+    /// The block is of another version, or damaged, or its script has changed around it, or git would take
+    /// the hooks behind it from elsewhere by now.
     Outdated,
     /// The block calls another program.
     OtherShim,
@@ -99,44 +100,52 @@ pub fn programs(site: &HookSite) -> BTreeSet<PathBuf> {
 /// the settings and the hooks, nothing else.
 #[must_use]
 pub fn taken_over(repo: &Repo) -> Vec<&'static str> {
-    let settings = bounded::read_text(&repo.common_dir().join("config"), SCRIPT_LIMIT);
+    let common_dir = repo.common_dir();
+    let settings = bounded::read_text(&common_dir.join("config"), SCRIPT_LIMIT);
     let settings = settings.unwrap_or_default();
-    let elsewhere = config::value(&settings, "core", "hookspath");
-    let dir = match &elsewhere {
-        // Only git knows the homes of users.
-        Some(path) if path.starts_with('~') || path.starts_with('%') => return Vec::new(),
-        Some(path) if setting::is_front(path) => repo.common_dir().join(FRONT),
-        Some(path) => repo.worktree().join(path),
-        None => repo.common_dir().join("hooks"),
+    let front = common_dir.join(FRONT);
+    let leads = setting::leads_to_front(&settings);
+    let own = config::value(&settings, "core", "hookspath").filter(|_| !leads);
+    let is_linked = repo.git_dir != common_dir;
+    // Only git knows the homes of users.
+    let named = |path: &str| (!path.starts_with(['~', '%'])).then(|| PathBuf::from(path));
+    let kept = setting::kept_line(&settings).and_then(setting::value_of);
+    let theirs = match &kept {
+        Some(path) => named(path),
+        None => Some(common_dir.join("hooks")),
+    };
+    let dir = match &own {
+        // An earlier version named it otherwise in linked worktrees.
+        Some(path) if is_linked && setting::is_front(path) => Some(front.clone()),
+        Some(path) => named(path),
+        None if leads && setting::is_for(&front) => Some(front.clone()),
+        None => theirs.clone(),
+    };
+    let Some(dir) = dir.map(|dir| repo.worktree().join(dir)) else {
+        return Vec::new();
     };
     let lacks = |name: &&str| {
         let content = bounded::read(&dir.join(name), SCRIPT_LIMIT).unwrap_or_default();
         find(&content) == BlockLocation::None
     };
     let mut lacking: Vec<_> = HOOKS.into_iter().filter(lacks).collect();
-    if let Some(theirs) = theirs_behind_front(repo, &settings, &dir) {
-        let passed_on = front::names_before(&theirs).into_iter().skip(HOOKS.len());
+    if let Some(theirs) = theirs.filter(|_| is_same(&dir, &front)) {
+        let names = front::names_before(&theirs, repo.worktree());
+        let passed_on = names.into_iter().skip(HOOKS.len());
+        let theirs = repo.worktree().join(theirs);
         let is_there = |name: &&str| front::is_executable(&theirs.join(name));
         lacking.extend(passed_on.filter(is_there).filter(lacks));
     }
     // A directory for all repositories, in the user's settings, holds the blocks instead.
-    if elsewhere.is_none() && lacking.len() == HOOKS.len() {
+    if own.is_none() && !leads && lacking.len() == HOOKS.len() {
         return Vec::new();
     }
     lacking
 }
 
-/// The directory of the others behind Siglum's, where the repository's own settings name it.
-fn theirs_behind_front(repo: &Repo, settings: &str, present: &Path) -> Option<PathBuf> {
-    if !setting::is_front(present.to_str()?) {
-        return None;
-    }
-    let kept = setting::kept_line(settings).and_then(setting::value_of);
-    match kept {
-        Some(path) if path.starts_with(['~', '%']) => None,
-        Some(path) => Some(repo.worktree().join(path)),
-        None => Some(repo.common_dir().join("hooks")),
-    }
+fn is_same(one: &Path, other: &Path) -> bool {
+    let one = one.canonicalize().ok();
+    one.is_some() && one == other.canonicalize().ok()
 }
 
 /// Whether nobody but Siglum runs in a hook: its script is ours and nothing else, or there is none.

@@ -1,6 +1,6 @@
 //! Changes to hooks: planned by reading only, shown, then applied.
 
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,8 @@ const NEW_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o777;
 const EXECUTABLE: u32 = 0o111;
+/// The name of git's settings in a repository.
+const SETTINGS: &str = "config";
 
 /// One change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,7 +153,7 @@ pub fn has_blocks(dir: &Path) -> bool {
 /// Whether the block can stand in the hooks themselves.
 pub(super) fn stands_in_place(site: &HookSite) -> bool {
     let dir = site.usual_dir();
-    !site.is_in_front
+    site.is_without_front()
         && site.theirs == Theirs::Usual
         && is_real_or_missing(&dir)
         && HOOKS.iter().all(|name| Slot::read(&dir, name).is_plain())
@@ -224,14 +226,12 @@ impl Plan {
     fn stand_in_front(&mut self, site: &HookSite, shim: &Path) -> Result<(), GitError> {
         let settings = site.settings_file();
         let cannot = Obstacle::Settings(settings.clone());
-        let planned =
-            site.front_path()
-                .zip(site.settings.as_ref())
-                .and_then(|((path, rel), before)| {
-                    let after = setting::with_front(before, &path, rel, site.position)?;
-                    Some((before, after, rel))
-                });
-        let Some((before, after, is_relative)) = planned else {
+        let planned = site.settings.as_ref().and_then(|before| {
+            let after = setting::with_front(before, site.position)?;
+            let files = setting::files(site.common_dir.to_str()?, setting::kept_line(&after))?;
+            Some((before, after, files))
+        });
+        let Some((before, after, files)) = planned else {
             self.stop_at(cannot);
             return Ok(());
         };
@@ -242,7 +242,20 @@ impl Plan {
             HOOKS.contains(&slot.name.as_str())
         });
         let front = site.front_dir();
-        for name in front::names(site) {
+        let names = front::names(site);
+        for slot in slots(&front) {
+            let is_needed = names.contains(&slot.name.as_str());
+            if let Hook::Script { content, .. } = &slot.hook
+                && script::is_own(content)
+                && !is_needed
+            {
+                self.changes.push(FileChange::Delete {
+                    path: slot.path.clone(),
+                    before: content.clone(),
+                });
+            }
+        }
+        for name in names {
             let slot = Slot::read(&front, name);
             let after = front::front_hook(site, name, shim)?;
             match &slot.hook {
@@ -254,14 +267,13 @@ impl Plan {
                 _ => self.note(&slot, "was replaced by somebody; it was left alone"),
             }
         }
-        if let (true, Some(dir)) = (is_relative, front.to_str()) {
-            let slot = Slot::read(&front, front::OTHER_CHECKOUTS);
+        for (name, text) in setting::FILES.into_iter().zip(files) {
+            let slot = Slot::read(&front, name);
             let before = match &slot.hook {
                 Hook::Script { content, mode } => Some((content, *mode)),
                 _ => None,
             };
-            let text = setting::for_other_checkouts(dir).into_bytes();
-            self.write(&slot, before, text, FILE_MODE);
+            self.write(&slot, before, text.into_bytes(), FILE_MODE);
         }
         self.link(&front, &front::wanted_links(site));
         let mode = fs::metadata(&settings).map_or(FILE_MODE, |m| m.permissions().mode() & 0o7777);
@@ -362,7 +374,7 @@ impl Plan {
         let front = site.front_dir();
         self.link(&front, &Links::new());
         for slot in slots(&front) {
-            let is_settings = slot.name == front::OTHER_CHECKOUTS;
+            let is_settings = setting::FILES.contains(&slot.name.as_str());
             match &slot.hook {
                 Hook::Script { content, .. } if script::is_own(content) || is_settings => {
                     self.changes.push(FileChange::Delete {
@@ -477,10 +489,7 @@ impl FileChange {
                 before,
                 after,
                 mode,
-            } => {
-                unchanged(path, before.as_deref())?;
-                replace(path, after, *mode).map_err(GitError::io(path))
-            }
+            } => replace(path, before.as_deref(), after, *mode),
             Self::Delete { path, before } => {
                 unchanged(path, Some(before))?;
                 fs::remove_file(path).map_err(GitError::io(path))
@@ -532,26 +541,47 @@ fn unchanged(path: &Path, before: Option<&[u8]>) -> Result<(), GitError> {
     }
 }
 
-/// Writes a file beside the place and renames it. It belongs to whoever owned the one before.
-fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    let dir = path.parent().ok_or(ErrorKind::InvalidInput)?;
-    owner::create_directories(dir, DIRECTORY_MODE)?;
+/// Writes a file beside the place and renames it, if there is still what was there. It belongs to whoever
+/// owned the one before.
+fn replace(path: &Path, before: Option<&[u8]>, content: &[u8], mode: u32) -> Result<(), GitError> {
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    let is_missing = fs::symlink_metadata(dir).is_err();
+    owner::create_directories(dir, DIRECTORY_MODE).map_err(GitError::io(path))?;
+    if is_missing {
+        open_like_parent(dir).map_err(GitError::io(dir))?;
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = dir.join(format!(".{name}.siglum-{}", std::process::id()));
-    let _ = fs::remove_file(&temporary);
-    let written = (|| {
-        let mut options = OpenOptions::new();
-        // A link that somebody else put there is not followed.
-        let options = options.write(true).create_new(true).mode(0o600);
-        let mut file = options.open(&temporary)?;
-        file.write_all(content)?;
-        owner::give_to_owner(&file, path)?;
-        file.set_permissions(Permissions::from_mode(mode))?;
-        drop(file);
-        fs::rename(&temporary, path)
-    })();
+    let temporary = match name == SETTINGS && dir.join("HEAD").exists() {
+        // Git does not change its settings while this is there, and neither does Siglum.
+        true => dir.join(format!("{SETTINGS}.lock")),
+        false => {
+            let own = dir.join(format!(".{name}.siglum-{}", std::process::id()));
+            let _ = fs::remove_file(&own);
+            own
+        }
+    };
+    let mut options = OpenOptions::new();
+    // A link that somebody else put there is not followed.
+    let options = options.write(true).create_new(true).mode(0o600);
+    let file = options.open(&temporary).map_err(GitError::io(&temporary))?;
+    let written = fill(&file, path, content, mode)
+        .map_err(GitError::io(path))
+        .and_then(|()| unchanged(path, before))
+        .and_then(|()| fs::rename(&temporary, path).map_err(GitError::io(path)));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+/// Whoever may use a git directory may use a new one in it: git ends where it may not read what settings include.
+fn open_like_parent(dir: &Path) -> io::Result<()> {
+    let above = dir.parent().unwrap_or(dir);
+    fs::set_permissions(dir, fs::metadata(above)?.permissions())
+}
+
+fn fill(mut file: &File, place: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    file.write_all(content)?;
+    owner::give_to_owner(file, place)?;
+    file.set_permissions(Permissions::from_mode(mode))
 }

@@ -39,8 +39,6 @@ pub enum Obstacle {
     Elsewhere(String),
     /// The settings file is a link, or says it in a way that cannot be taken back.
     Settings(PathBuf),
-    /// The setting is in the settings file and in this one that it includes, and that one counts.
-    Included(PathBuf),
 }
 
 /// One value of the setting.
@@ -56,14 +54,12 @@ struct Setting {
 pub struct HookSite {
     pub(super) common_dir: PathBuf,
     pub(super) worktree: PathBuf,
-    /// The main checkout is where its git directory is.
-    is_around_git_dir: bool,
     pub(super) theirs: Theirs,
     /// The repository's own settings; none if they cannot be read as a file.
     pub(super) settings: Option<String>,
-    /// Git takes hooks from Siglum's directory.
+    /// Git takes hooks from Siglum's directory, and from no other one of that name.
     pub(super) is_in_front: bool,
-    /// Where the settings have to say so.
+    /// Where the settings have to lead there.
     pub(super) position: Position,
     pub(super) obstacle: Option<Obstacle>,
 }
@@ -84,47 +80,37 @@ impl HookSite {
         let values = values(git)?;
         let is_ours = |setting: &&Setting| !["worktree", "command"].contains(&&*setting.scope);
         let last = values.iter().rfind(is_ours);
-        // What a file says that the settings include further down counts more than ours.
-        let is_in_front = setting::leads_to_front(text)
-            && last.is_some_and(|setting| setting::is_front(&setting.value));
-        let included = last.filter(|setting| !is_in_front && setting.is_included(repo, &path));
-        let position = match included {
-            Some(_) => Position::Last,
-            None => Position::InSection,
-        };
+        let front = common_dir.join(FRONT).canonicalize().ok();
+        let is_in_front = front.is_some() && last.is_some_and(|last| last.dir(repo) == front);
+        let is_included = |setting: &Setting| setting.is_included(repo, &path, front.as_deref());
+        let is_included = values.iter().any(is_included);
         let is_others = |setting: &&Setting| !setting::is_front(&setting.value);
         let mut others = values.iter().filter(is_others);
         let foreign = others.clone().rfind(|setting| !is_ours(setting));
-        let kept = setting::kept_line(text).filter(|_| is_in_front);
-        let named = match kept {
+        let named = match setting::kept_line(text).filter(|_| !is_included) {
             Some(line) => kept_value(git, line)?,
             None => others.rfind(is_ours).map(|setting| setting.value.clone()),
         };
         let off = named.as_ref().filter(|v| v.is_empty() || *v == NOWHERE);
         let obstacle = match (foreign, off) {
             (Some(setting), _) => Some(Obstacle::Elsewhere(setting.scope.clone())),
-            (None, Some(value)) => Some(Obstacle::SwitchedOff(value.clone())),
-            (None, None) => included
-                .filter(|_| setting::has_own(text))
-                .and_then(|setting| setting.file.clone())
-                .map(Obstacle::Included),
+            (None, off) => off.cloned().map(Obstacle::SwitchedOff),
         };
-        let is_main = repo.git_dir == common_dir;
-        let is_inside = common_dir.parent() == Some(repo.worktree());
         let mut site = Self {
-            is_around_git_dir: common_dir.ends_with(".git") && (is_inside || !is_main),
             common_dir,
             worktree: repo.worktree().to_owned(),
             theirs: named.map_or(Theirs::Usual, Theirs::Named),
             settings,
             is_in_front,
-            position,
+            position: match is_included {
+                true => Position::Last,
+                false => Position::First,
+            },
             obstacle,
         };
         // A setting that names git's own directory says what holds without it.
         if site.theirs_dir().canonicalize().ok() == site.usual_dir().canonicalize().ok()
             && site.usual_dir().is_dir()
-            && !site.is_in_front
         {
             site.theirs = Theirs::Usual;
         }
@@ -177,13 +163,10 @@ impl HookSite {
         self.common_dir.join("config")
     }
 
-    /// How the settings name Siglum's directory, and whether that is relative to one checkout: such a
-    /// path holds when the repository is moved, copied or seen from within a container.
-    pub(super) fn front_path(&self) -> Option<(String, bool)> {
-        match self.is_around_git_dir {
-            true => Some((format!(".git/{FRONT}"), true)),
-            false => Some((self.front_dir().to_str()?.to_owned(), false)),
-        }
+    /// Whether the settings have nothing of Siglum's in them.
+    pub(super) fn is_without_front(&self) -> bool {
+        let is_without = |text: &str| setting::without_front(text) == text;
+        !self.is_in_front && self.settings.as_deref().is_none_or(is_without)
     }
 }
 
@@ -205,21 +188,22 @@ impl Obstacle {
                  agents' hooks alone",
                 path.display()
             ),
-            Self::Included(path) => format!(
-                "core.hooksPath stands in the settings of this repository and in {}, which they include \
-                 and which counts; commits are seen through the agents' hooks alone",
-                path.display()
-            ),
         }
     }
 }
 
 impl Setting {
-    /// Whether a file says it that the repository's own settings include.
-    fn is_included(&self, repo: &Repo, settings: &Path) -> bool {
+    /// The directory that it names, if it is there.
+    fn dir(&self, repo: &Repo) -> Option<PathBuf> {
+        repo.worktree().join(&self.value).canonicalize().ok()
+    }
+
+    /// Whether a file of somebody says it that the repository's own settings include.
+    fn is_included(&self, repo: &Repo, settings: &Path, front: Option<&Path>) -> bool {
         let file = self.file.as_ref().filter(|_| self.scope == "local");
         file.is_some_and(|file| {
-            repo.worktree().join(file).canonicalize().ok() != settings.canonicalize().ok()
+            let file = repo.worktree().join(file).canonicalize().ok();
+            file != settings.canonicalize().ok() && file.as_deref().and_then(Path::parent) != front
         })
     }
 }

@@ -23,8 +23,13 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
+        Self::called("a tree")
+    }
+
+    /// With the repository under this name.
+    fn called(name: &str) -> Self {
         let sandbox = Sandbox::new();
-        let tree = sandbox.init("a tree", &[]);
+        let tree = sandbox.init(name, &[]);
         let shim = sandbox.path("it's a \"shim\" $HOME");
         let log = sandbox.path("log");
         let body = format!(

@@ -63,6 +63,150 @@ fn hooks_that_come_later_are_named_by_doctor_and_called_after_its_fix() {
     assert!(ran.exists(), "their reference-transaction runs");
 }
 
+/// Commits, refs and pushes from wherever git may stand, each of which leaves all as it was but for commits.
+const EVERYWHERE: &str = r#"set -e; top=$PWD; name=${PWD##*/}; rm -rf ../else ../clone ../remote
+commit() { git "$@" commit -q --allow-empty -m made; }
+commit
+mkdir -p sub ../else; (cd sub; commit; export GIT_DIR=../.git GIT_WORK_TREE=..; commit)
+(cd ../else; commit --git-dir="../$name/.git" --work-tree=.; GIT_DIR="$top/.git" git update-ref refs/heads/made HEAD)
+(cd ..; git --git-dir="$name/.git" branch -q -D made)
+git worktree add -q --detach ../side; (cd ../side; commit; mkdir -p sub; cd sub; commit); git worktree remove --force ../side
+git init -q --bare ../remote; git push -q ../remote HEAD:one
+(cd .git; git push -q ../../remote HEAD:two); (cd ..; git --git-dir="$name/.git" push -q remote HEAD:three)
+git config receive.denyCurrentBranch updateInstead
+git clone -q . ../clone; cd ../clone; commit; git push -q origin HEAD:main HEAD:other; git push -q origin :other
+"#;
+
+/// A place for hooks: how git is told of it, and its directory from the checkout.
+const NAMED: &[(&str, &str)] = &[
+    (":", ".git/hooks"),
+    ("git config core.hooksPath .githooks", ".githooks"),
+    ("git config core.hooksPath \"$PWD/../hooks\"", "../hooks"),
+    (
+        "git config --global core.hooksPath \"$PWD/../hooks\"",
+        "../hooks",
+    ),
+];
+
+/// Whatever git would run without Siglum it runs with it, wherever it stands.
+#[test]
+fn hooks_run_wherever_git_stands() {
+    for (set, dir) in NAMED {
+        let world = World::new();
+        let log = world.root.join("ran");
+        let hook = format!("#!/bin/sh\necho \"${{0##*/}}\" >>'{}'\n", log.display());
+        let update = "git read-tree -u -m HEAD \"$1\"\n";
+        let python = "#!/usr/bin/env python3\nimport sys\nopen('LOG', 'a').write(sys.argv[0].split('/')[-1] + '\\n')\n";
+        let python = python.replace("LOG", log.to_str().unwrap());
+        let mut make = format!(
+            "git init -q -b main . && git commit -q --allow-empty -m base && {set}\nmkdir -p {dir}"
+        );
+        for name in [
+            "pre-commit",
+            "prepare-commit-msg",
+            "commit-msg",
+            "post-commit",
+            "post-checkout",
+            "reference-transaction",
+            "pre-push",
+            "pre-receive",
+            "update",
+            "post-receive",
+            "post-update",
+            "push-to-checkout",
+        ] {
+            let text = match name {
+                "commit-msg" => python.clone(),
+                "push-to-checkout" => format!("{hook}{update}"),
+                _ => hook.clone(),
+            };
+            let write = format!("\ncat >{dir}/{name} <<'HOOK'\n{text}HOOK\nchmod +x {dir}/{name}");
+            make.push_str(&write);
+        }
+        make.push_str(
+            "\ngit add -A; git -c core.hooksPath=/dev/null commit -q --allow-empty -m hooks",
+        );
+        let repo = world.repo_made_by(&make);
+        let ran = || {
+            let _ = fs::remove_file(&log);
+            repo.sh(EVERYWHERE).ok();
+            fs::read_to_string(&log).unwrap()
+        };
+        assert!(repo.dir.join(".git/siglum-hooks").exists(), "{set}");
+        let with = ran();
+        links(&repo);
+        repo.siglum(&["uninstall", "--yes"]).ok();
+        assert_eq!(with, ran(), "{set}");
+        for name in ["pre-push", "commit-msg", "reference-transaction"] {
+            assert!(with.contains(name), "{set}: {name}");
+        }
+        assert_eq!(
+            with.contains("push-to-checkout"),
+            *dir != ".githooks",
+            "{set}"
+        );
+    }
+}
+
+/// Git takes hooks of a repository that was moved or copied from where it did without Siglum, and `doctor` says that ours
+/// do not run.
+#[test]
+fn hooks_of_a_repository_that_was_moved_are_its_own() {
+    for (set, dir) in &NAMED[..2] {
+        for moved in [
+            "git init -q --separate-git-dir ../elsewhere && cd .",
+            "cp -a . ../copy && cd ../copy",
+        ] {
+            let world = World::new();
+            let note = format!(
+                "{set}\nmkdir -p {dir}\nprintf '#!/usr/bin/env python3\\nopen(\"ran\", \"a\").write(\"ran\\\\n\")\\n' \
+                 >{dir}/commit-msg && chmod +x {dir}/commit-msg"
+            );
+            let repo = with_hooks(&world, &note);
+            repo.sh(&format!("{moved} && git commit -q --allow-empty -m moved"))
+                .ok();
+            let repo = match moved.contains("copy") {
+                true => repo.beside("../copy"),
+                false => repo,
+            };
+            let ran = || fs::read_to_string(repo.dir.join("ran")).unwrap();
+            assert_eq!(ran(), "ran\n", "{set}: {moved}");
+            let doctor = repo.siglum(&["doctor"]);
+            assert!(doctor.stdout.contains("does not call siglum"), "{doctor:?}");
+            repo.siglum(&["doctor", "--fix"]);
+            repo.git(&["commit", "-q", "--allow-empty", "-m", "mended"]);
+            assert_eq!(ran(), "ran\nran\n", "{set}: {moved}");
+            assert!(
+                !repo
+                    .siglum(&["doctor"])
+                    .stdout
+                    .contains("does not call siglum")
+            );
+        }
+    }
+}
+
+/// Hooks that the user has for all repositories, and later elsewhere.
+#[test]
+fn hooks_of_the_user_that_change_are_reported_and_followed() {
+    let world = World::new();
+    let named = |dir: &str| {
+        let note = format!(
+            "printf '#!/bin/sh\\necho {dir} >>ran\\n' >../{dir}/commit-msg && chmod +x ../{dir}/commit-msg"
+        );
+        format!("mkdir ../{dir} && {note} && git config --global core.hooksPath \"$PWD/../{dir}\"")
+    };
+    let repo = with_hooks(&world, &named("one"));
+    links(&repo);
+    repo.sh(&named("two")).ok();
+    let doctor = repo.siglum(&["doctor"]);
+    assert!(doctor.stdout.contains("commit-msg has"), "{doctor:?}");
+    repo.siglum(&["init", "--yes"]).ok();
+    repo.git(&["commit", "-q", "--allow-empty", "-m", "two"]);
+    let ran = fs::read_to_string(repo.dir.join("ran")).unwrap();
+    assert_eq!(ran, "one\ntwo\n");
+}
+
 /// Hooks that a project has in its checkout, where `.git/hooks` has links to them or the settings name their directory:
 /// nothing of Siglum's can get into a commit.
 #[test]

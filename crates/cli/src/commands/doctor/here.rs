@@ -209,7 +209,9 @@ const fn complaint(state: HookCondition) -> Option<&'static str> {
         HookCondition::NotLinked => {
             Some("is not found beside siglum's hooks, where yours may look")
         }
-        HookCondition::Outdated => Some("has a damaged block or one of another version"),
+        HookCondition::Outdated => Some(
+            "has a damaged block, one of another version, or one that calls other hooks than yours by now",
+        ),
         HookCondition::OtherShim => Some("calls another siglum"),
         HookCondition::NotExecutable => Some("is not executable"),
     }

@@ -1,9 +1,10 @@
 //! Siglum's directory in front: what leads git to it, and what has to be in it.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
-use siglum_gitstore::hooks::{FRONT, HookCondition, HookState, Obstacle, taken_over};
+use siglum_gitstore::GitError;
+use siglum_gitstore::hooks::{FRONT, HOOKS, HookCondition, HookState, plan_remove, taken_over};
 
 use super::{Scene, listing};
 use crate::sandbox::{Tree, script};
@@ -100,20 +101,23 @@ fn settings_that_are_included_further_down_count_less_than_ours() {
 }
 
 #[test]
-fn settings_that_say_it_twice_are_an_obstacle() {
+fn of_settings_that_say_it_twice_the_last_one_counts() {
     let scene = Scene::new();
+    let theirs = scene.sandbox.path("theirs");
+    let hook = format!("#!/bin/sh\necho \"$0\" >>{}\n", theirs.display());
+    script(&scene.tree.0.join(".githooks/commit-msg"), &hook, 0o755);
     scene
         .tree
         .write(".gitconfig", "[core]\n\thooksPath = .githooks\n");
     scene.tree.git(&["config", "core.hooksPath", "mine"]);
     scene.tree.git(&["config", "include.path", "../.gitconfig"]);
-    let plan = scene.plan();
-    assert!(plan.changes.is_empty(), "{plan:?}");
-    assert!(
-        matches!(plan.obstacle, Some(Obstacle::Included(_))),
-        "{plan:?}"
-    );
-    assert!(plan.notes[0].contains(".gitconfig"), "{plan:?}");
+    fs::create_dir_all(&scene.hooks).unwrap();
+    let before = scene.all();
+    scene.install();
+    assert_eq!(scene.runs("1"), 3);
+    assert_eq!(scene.log("theirs"), [".githooks/commit-msg"]);
+    scene.remove();
+    assert_eq!(scene.all(), before);
 }
 
 #[test]
@@ -136,6 +140,10 @@ fn hooks_that_are_not_passed_on_are_named_and_mended() {
     scene.install();
     assert_eq!(scene.complaints(), []);
     assert_eq!(taken_over(&repo), [""; 0]);
+    // One that is no longer needed goes, since git does more where there is one.
+    fs::remove_file(&added).unwrap();
+    scene.install();
+    assert!(!front.join("reference-transaction").exists());
     // One of somebody else is in the way of none.
     script(&front.join("pre-rebase"), "#!/bin/sh\ntrue\n", 0o755);
     assert_eq!(scene.complaints(), []);
@@ -284,10 +292,210 @@ fn ours_stands_in_front_wherever_the_repository_is() {
         ".git/hooks/commit-msg",
     ];
     assert_eq!(scene.log("theirs"), ran);
-    let ours = scene.log("log");
+    let ours = || {
+        let log = scene.log("log").into_iter();
+        log.filter(|l| l == "hook git post-commit").count()
+    };
+    assert_eq!(ours(), 2, "the copy has its own hooks alone");
+    assert_eq!(taken_over(&copy.repo()), HOOKS);
+    let scene = Scene {
+        tree: copy,
+        ..scene
+    };
+    assert_eq!(scene.complaints().len(), HOOKS.len());
+    scene.install();
+    assert_eq!(scene.complaints(), []);
+    assert_eq!(taken_over(&scene.tree.repo()), [""; 0]);
+    assert_eq!(scene.runs("4"), 3);
+}
+
+/// A git directory that moved out of its checkout has the hooks that the settings named before ours.
+#[test]
+fn hooks_of_a_git_directory_that_moves_are_those_that_were_named() {
+    for named in [None, Some(".githooks")] {
+        let scene = Scene::new();
+        let theirs = scene.sandbox.path("theirs");
+        let python = format!(
+            "#!/usr/bin/env python3\nimport sys\nopen('{}', 'a').write(sys.argv[0] + '\\n')\n",
+            theirs.display()
+        );
+        let dir = scene.tree.0.join(named.unwrap_or(".git/hooks"));
+        script(&dir.join("commit-msg"), &python, 0o755);
+        if let Some(named) = named {
+            scene.tree.git(&["config", "core.hooksPath", named]);
+        }
+        scene.install();
+        assert_eq!(scene.runs("1"), 3);
+        let moved = scene.sandbox.path("moved");
+        let moved = moved.to_str().unwrap();
+        scene.tree.git(&["init", "-q", "--separate-git-dir", moved]);
+        assert_eq!(scene.runs("2"), 0);
+        assert_eq!(scene.log("theirs").len(), 2, "{named:?}");
+        assert_eq!(scene.complaints().len(), HOOKS.len());
+        assert_eq!(taken_over(&scene.tree.repo()).len(), HOOKS.len());
+        scene.install();
+        assert_eq!(scene.complaints(), []);
+        assert_eq!(scene.runs("3"), 3);
+        assert_eq!(scene.log("theirs").len(), 3, "{named:?}");
+        let places = [scene.site().theirs_dir()];
+        let plan = plan_remove(&scene.site(), &places);
+        plan.unwrap().apply().unwrap();
+        let set = scene.tree.try_git(&["config", "core.hooksPath"], b"");
+        let set = String::from_utf8(set.stdout).unwrap();
+        assert_eq!(set.trim(), named.unwrap_or_default());
+    }
+}
+
+/// What is set after ours counts in every worktree, and is behind ours once that is installed again.
+#[test]
+fn a_directory_that_is_named_later_wins() {
+    let scene = Scene::new();
+    script(&scene.hooks.join("commit-msg"), PYTHON, 0o755);
+    scene.tree.commit("f", "0", "base");
+    let settings = || fs::read_to_string(scene.tree.0.join(".git/config")).unwrap();
+    let before = settings();
+    scene.install();
+    let local = scene
+        .tree
+        .try_git(&["config", "--local", "core.hooksPath"], b"");
+    assert_eq!(local.stdout, b"");
+    let side = Tree(scene.sandbox.path("side"));
+    scene.tree.git(&["worktree", "add", "-q", "../side"]);
+    for name in [".one", ".two"] {
+        scene.tree.git(&["config", "core.hooksPath", name]);
+        assert_eq!(side.git(&["config", "core.hooksPath"]).trim(), name);
+        assert_eq!(scene.complaints().len(), HOOKS.len());
+        scene.install();
+        assert_eq!(scene.site().theirs_dir(), scene.tree.0.join(name));
+        assert_eq!(settings().matches("kept by siglum").count(), 1);
+    }
+    scene.remove();
+    let expected = format!("{before}\thooksPath = .two\n");
+    assert_eq!(settings(), expected);
+}
+
+/// What earlier versions wrote: a path that held where git stood in the checkout.
+#[test]
+fn what_an_earlier_version_wrote_is_replaced_and_removed() {
+    for named in [None, Some(".githooks")] {
+        let scene = Scene::new();
+        script(&scene.hooks.join("commit-msg"), PYTHON, 0o755);
+        if let Some(named) = named {
+            scene.tree.git(&["config", "core.hooksPath", named]);
+        }
+        scene.tree.commit("f", "0", "base");
+        let before = scene.all();
+        let path = scene.tree.0.join(".git/config");
+        let text = fs::read_to_string(&path).unwrap();
+        scene.install();
+        let front = scene.tree.0.join(".git").join(FRONT);
+        let earlier = || {
+            let line = "\thooksPath = .git/siglum-hooks\n";
+            let core = match named {
+                Some(named) => {
+                    let own = format!("\thooksPath = {named}\n");
+                    text.replace(&own, &format!("# kept by siglum: {own}{line}"))
+                }
+                None => text.replace("[core]\n", &format!("[core]\n{line}")),
+            };
+            let others = "[includeIf \"gitdir:.git/worktrees/\"]\n\tpath = siglum-hooks/config\n";
+            fs::write(&path, core + others).unwrap();
+            fs::rename(front.join("here"), front.join("config")).unwrap();
+        };
+        earlier();
+        assert_eq!(scene.runs("1"), 3);
+        scene.install();
+        let now = fs::read_to_string(&path).unwrap();
+        assert!(now.starts_with("[includeIf \"gitdir:/\"]\n"), "{now}");
+        assert!(!now.contains("worktrees"), "{now}");
+        assert_eq!(scene.runs("2"), 3);
+        earlier();
+        scene.remove();
+        assert_eq!(scene.all(), before);
+    }
+}
+
+/// Signs that patterns and settings have for themselves, and a line break.
+#[test]
+fn ours_stands_in_front_below_any_name() {
+    let scene = Scene::called("~ we*ird [a]? \\ \"q\"\n#;%");
+    script(&scene.hooks.join("commit-msg"), PYTHON, 0o755);
+    scene.install();
+    assert_eq!(scene.complaints(), []);
+    assert_eq!(scene.runs("1"), 3);
+    let side = Tree(scene.sandbox.path("side"));
+    scene.tree.git(&["worktree", "add", "-q", "../side"]);
+    // Git names the message by a path with the line break.
+    let ran = || {
+        let log = scene.log("log").into_iter();
+        log.filter(|line| line.starts_with("hook git ")).count()
+    };
+    let before = ran();
+    side.commit("f", "2", "two");
+    assert_eq!(ran() - before, 3, "a linked worktree, too");
+}
+
+#[test]
+fn whoever_may_use_the_repository_may_use_ours() {
+    let scene = Scene::new();
+    script(&scene.hooks.join("commit-msg"), PYTHON, 0o755);
+    let git_dir = scene.tree.0.join(".git");
+    fs::set_permissions(&git_dir, fs::Permissions::from_mode(0o771)).unwrap();
+    scene.install();
+    let mode = |path: &str| {
+        let meta = fs::metadata(git_dir.join(FRONT).join(path)).unwrap();
+        meta.permissions().mode() & 0o777
+    };
     assert_eq!(
-        ours.iter().filter(|l| *l == "hook git post-commit").count(),
-        3,
-        "{ours:?}"
+        [mode(""), mode("config"), mode("here")],
+        [0o771, 0o644, 0o644]
     );
+}
+
+#[test]
+fn settings_that_git_changes_at_the_moment_are_not_changed() {
+    let scene = Scene::new();
+    script(&scene.hooks.join("commit-msg"), PYTHON, 0o755);
+    let settings = scene.tree.0.join(".git/config");
+    let lock = scene.tree.0.join(".git/config.lock");
+    let before = fs::read(&settings).unwrap();
+    fs::write(&lock, "git's").unwrap();
+    let result = scene.plan().apply();
+    assert!(matches!(result, Err(GitError::Io { path, .. }) if path == lock));
+    assert_eq!(fs::read(&settings).unwrap(), before);
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "git's");
+    fs::remove_file(&lock).unwrap();
+    scene.install();
+    assert!(!lock.exists());
+    assert_eq!(scene.runs("1"), 3);
+}
+
+/// A submodule has its git directory within another one, and a bare repository has worktrees alone.
+#[test]
+fn ours_stands_in_front_of_submodules_and_bare_repositories() {
+    let mut scene = Scene::new();
+    scene.tree.commit("f", "0", "base");
+    let source = scene.tree.0.to_str().unwrap().to_owned();
+    let above = scene.sandbox.init("above", &[]);
+    above.git(&["submodule", "add", "-q", &source, "sub"]);
+    above.git(&["clone", "-q", "--bare", &source, "../bare.git"]);
+    let bare = Tree(scene.sandbox.path("bare.git"));
+    bare.git(&["worktree", "add", "-q", "--detach", "../of bare"]);
+    for (tree, git_dir) in [
+        (above.0.join("sub"), above.0.join(".git/modules/sub")),
+        (scene.sandbox.path("of bare"), bare.0),
+    ] {
+        scene.tree = Tree(tree);
+        script(&git_dir.join("hooks/commit-msg"), PYTHON, 0o755);
+        let settings = || fs::read(git_dir.join("config")).unwrap();
+        let before = settings();
+        scene.install();
+        assert_eq!(scene.complaints(), []);
+        assert_eq!(taken_over(&scene.tree.repo()), [""; 0]);
+        assert_eq!(scene.runs("1"), 3);
+        let hooks = Tree(git_dir.clone()).git(&["rev-parse", "--git-path", "hooks"]);
+        assert_eq!(hooks.trim(), git_dir.join(FRONT).to_str().unwrap());
+        scene.remove();
+        assert_eq!(settings(), before);
+    }
 }
