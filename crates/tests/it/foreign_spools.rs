@@ -37,7 +37,7 @@ fn spooled_by(repo: &Repo<'_>, agent: &mut Agent) -> Vec<Value> {
     read(spool(repo)).chain(notes).collect()
 }
 
-fn find<'a>(spooled: &'a [Value], is_wanted: impl Fn(&Value) -> bool) -> &'a Value {
+fn find(spooled: &[Value], is_wanted: impl Fn(&Value) -> bool) -> &Value {
     let mut matters = spooled.iter().map(|intake| &intake["matter"]);
     matters.find(|matter| is_wanted(matter)).unwrap()
 }

@@ -35,10 +35,10 @@ pub fn send_own(delivery: &mut Delivery, repo: &Repo, chain: &Chain) {
             send_one(delivery, repo, oldest, is_over);
         }
     }
-    if let Some((_, git)) = chain.git_process() {
-        if let Some(own) = commit_note::path(repo, &git.identity) {
-            send_one(delivery, repo, &own, |_| true);
-        }
+    if let Some((_, git)) = chain.git_process()
+        && let Some(own) = commit_note::path(repo, &git.identity)
+    {
+        send_one(delivery, repo, &own, |_| true);
     }
 }
 

@@ -610,5 +610,5 @@ fn the_programs_are_known_that_hooks_call() {
     assert!(programs(&scene.site()).is_empty());
     scene.install();
     let called: Vec<PathBuf> = programs(&scene.site()).into_iter().collect();
-    assert_eq!(called, [scene.shim.clone()]);
+    assert_eq!(called, std::slice::from_ref(&scene.shim));
 }

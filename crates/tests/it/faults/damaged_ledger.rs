@@ -40,10 +40,10 @@ type Damage = (&'static str, fn(&Path));
 
 const KINDS: [Damage; 11] = [
     ("the header is zeroed", |ledger| {
-        write_at(ledger, &[0; 100], 0)
+        write_at(ledger, &[0; 100], 0);
     }),
     ("half of the first page is left", |ledger| {
-        cut(ledger, PAGE / 2)
+        cut(ledger, PAGE / 2);
     }),
     ("one page is left", |ledger| cut(ledger, PAGE)),
     ("half of the pages are left", |ledger| {
@@ -59,7 +59,7 @@ const KINDS: [Damage; 11] = [
         fs::write(ledger, "no database at all, ".repeat(100)).unwrap();
     }),
     ("a table is missing", |ledger| {
-        execute(ledger, "DROP TABLE meta")
+        execute(ledger, "DROP TABLE meta");
     }),
     ("its key is missing", |ledger| {
         execute(ledger, "DELETE FROM meta WHERE key = 'key'");
