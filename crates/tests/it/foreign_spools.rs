@@ -48,7 +48,7 @@ fn plant(repo: &Repo<'_>, at: &Value, matters: &[Value]) {
     for (n, matter) in matters.iter().enumerate() {
         let intake =
             json!({ "version": 1, "key": format!("planted-{n}"), "at": at, "matter": matter });
-        let name = format!("{n:020}-planted.json");
+        let name = format!("{n:020}-{n:016x}.json");
         fs::write(spool(repo).join(name), intake.to_string()).unwrap();
     }
 }
