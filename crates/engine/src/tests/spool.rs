@@ -76,7 +76,9 @@ fn spool_there(stage: &Stage) -> Spool {
         common_dir: other().common_dir,
         is_transcript: |_, path| path.starts_with("/home/dev/.claude/"),
     };
-    Spool::in_repository(&stage.dir.path().join("there"), repository)
+    let there = stage.dir.path().join("there");
+    std::fs::create_dir_all(&there).unwrap();
+    Spool::in_repository(&there, repository)
 }
 
 /// Whoever makes an archive of a repository can write what waits in it.

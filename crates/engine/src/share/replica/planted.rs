@@ -41,7 +41,7 @@ const NO_TEXTS: &[&str] = &[
 ];
 
 /// How many secrets stand in one text.
-const LINES: usize = 8;
+const LINES: usize = 16;
 /// Signs at the end of a secret that may not survive either.
 const END: usize = 12;
 

@@ -216,8 +216,7 @@ fn a_hook_waits_for_a_lock_and_not_for_long() {
 fn a_place_that_cannot_be_written_to_is_reported_as_such() {
     let home = Home::furnished();
     let below_a_file = home.path().join("ledger.db");
-    let a_directory = home.0.path().join("siglum");
-    for path in [below_a_file, a_directory, "/proc/siglum/ledger.db".into()] {
+    for path in [below_a_file, "/proc/siglum/ledger.db".into()] {
         let refused = SqliteLedger::open(&path, command(1)).err();
         assert!(
             matches!(refused, Some(LedgerError::Unwritable(_))),
@@ -225,6 +224,9 @@ fn a_place_that_cannot_be_written_to_is_reported_as_such() {
             path.display()
         );
     }
+    // What a restore mends.
+    let a_directory = SqliteLedger::open(&home.0.path().join("siglum"), command(1));
+    assert!(matches!(a_directory.err(), Some(LedgerError::Damaged(_))));
 }
 
 #[test]
