@@ -207,23 +207,21 @@ pub fn drain(
     spools: &[Spool],
 ) -> Result<usize, LedgerError> {
     let mut moved = 0;
-    for spool in spools {
-        for spooled in spool.waiting(SLICE) {
-            let (why, reason) = match &spooled.intake {
-                Ok(intake) => match deliver::deliver_from(ledger, ids, spool, intake) {
-                    Ok(None) => {
-                        moved += usize::from(take_out(ledger, spool, &spooled)?);
-                        continue;
-                    }
-                    Ok(Some(foreign)) => (Aside::Foreign, foreign),
-                    Err(error) if error.is_out_of_reach() => return Err(error),
-                    Err(error) => (Aside::Refused, error.to_string()),
-                },
-                Err((why, reason)) => (*why, reason.clone()),
-            };
-            tracing::warn!("set {} aside: {reason}", spooled.path.display());
-            let _ = spool.set_aside(&spooled, why);
-        }
+    for (spool, spooled) in Spool::waiting_in(spools, SLICE) {
+        let (why, reason) = match &spooled.intake {
+            Ok(intake) => match deliver::deliver_from(ledger, ids, spool, intake) {
+                Ok(None) => {
+                    moved += usize::from(take_out(ledger, spool, &spooled)?);
+                    continue;
+                }
+                Ok(Some(foreign)) => (Aside::Foreign, foreign),
+                Err(error) if error.is_out_of_reach() => return Err(error),
+                Err(error) => (Aside::Refused, error.to_string()),
+            },
+            Err((why, reason)) => (*why, reason.clone()),
+        };
+        tracing::warn!("set {} aside: {reason}", spooled.path.display());
+        let _ = spool.set_aside(&spooled, why);
     }
     Ok(moved)
 }

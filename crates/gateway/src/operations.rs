@@ -117,7 +117,12 @@ pub(crate) async fn known_names(
     next: Next,
 ) -> Response {
     let route = request.extensions().get::<MatchedPath>();
-    let key = route.map(|route| (request.method().clone(), route.as_str().to_owned()));
+    // What answers GET answers HEAD, too.
+    let method = match *request.method() {
+        Method::HEAD => Method::GET,
+        ref method => method.clone(),
+    };
+    let key = route.map(|route| (method, route.as_str().to_owned()));
     let Some(takes) = key.and_then(|key| known.0.get(&key)) else {
         return next.run(request).await;
     };

@@ -81,7 +81,10 @@ pub fn without_checkout(start: &Path, git_dir: Option<&Path>) -> Option<PathBuf>
 #[must_use]
 pub fn lies_in(dir: &Path, common_dirs: &[&str]) -> bool {
     let found = discover(dir, None, None).map(|repo| PathBuf::from(repo.place.common_dir));
-    let found = found.or_else(|| without_checkout(dir, None));
+    let found = found.or_else(|| {
+        let git_dir = without_checkout(dir, None)?;
+        Some(common_dir_of(&git_dir).unwrap_or(git_dir))
+    });
     let is_known = |found: PathBuf| common_dirs.iter().any(|known| found == Path::new(known));
     dir.is_absolute() && found.is_none_or(is_known)
 }

@@ -230,17 +230,28 @@ impl Spool {
             .filter(|e| is_name(&e.file_name()) && e.file_type().is_ok_and(|kind| kind.is_file()))
     }
 
-    /// The deliveries that wait, oldest first, at most `most`. Each is read when its turn comes, unless somebody else took it
-    /// out before.
-    pub fn waiting(&self, most: usize) -> impl Iterator<Item = Spooled> {
-        let mut names = self.names(MOST);
-        names.sort();
-        names.truncate(most);
-        let there = names.into_iter().filter(|path| path.exists());
-        there.map(|path| Spooled {
-            intake: load(&path),
-            path,
+    /// The deliveries that wait in spools, oldest first, at most `most` of each: what one session left in several
+    /// repositories stays in its order. Each is read when its turn comes, unless somebody else took it out before.
+    pub fn waiting_in(spools: &[Self], most: usize) -> impl Iterator<Item = (&Self, Spooled)> {
+        let mut all = Vec::new();
+        for spool in spools {
+            let mut names = spool.names(MOST);
+            names.sort();
+            names.truncate(most);
+            all.extend(names.into_iter().map(|path| (spool, path)));
+        }
+        all.sort_by(|(_, one), (_, other)| one.file_name().cmp(&other.file_name()));
+        let there = all.into_iter().filter(|(_, path)| path.exists());
+        there.map(|(spool, path)| {
+            let intake = load(&path);
+            (spool, Spooled { path, intake })
         })
+    }
+
+    /// The deliveries that wait here, oldest first, at most `most`, each read when its turn comes.
+    #[cfg(test)]
+    fn waiting(&self, most: usize) -> impl Iterator<Item = Spooled> {
+        Self::waiting_in(std::slice::from_ref(self), most).map(|(_, spooled)| spooled)
     }
 
     /// Takes a delivery out that the ledger has now.

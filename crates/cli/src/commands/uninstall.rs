@@ -224,7 +224,7 @@ fn shortened(names: &[String]) -> String {
         0..=3 => shown,
         n => format!(
             "{shown} and {}",
-            ui::plural(n as u64 - 3, "more repository")
+            ui::counted(n as u64 - 3, "more repository", "more repositories")
         ),
     }
 }
@@ -391,6 +391,12 @@ fn switch_off(cx: &Cx, dir: &Path) -> Result<(), CommandError> {
         && let Ok(mut ledger) = cx.open_ledger()
     {
         while worker::drain(&Ids, &mut ledger, &spools)? > 0 {}
+    }
+    if !spool.is_empty() {
+        let (count, dir) = (spool.len() as u64, spool.dir().display());
+        let waiting = ui::counted(count, "delivery waits", "deliveries wait");
+        return Err(CommandError::partly(format!("{waiting} in {dir}, and the ledger does not take them"))
+            .hint("Run `siglum doctor` to see why, then `siglum uninstall` again. Siglum stays enabled while that directory exists."));
     }
     let (left, home) = (spool.files(), cx.home.spool());
     if !left.is_empty() {

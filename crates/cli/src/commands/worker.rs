@@ -49,12 +49,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         platform::detach();
     }
     let mut feeders = Feeders::from_own_ledger(cx, args.once);
-    let mut again = 0;
+    let (program, mut again) = (program(), 0);
     loop {
         let Some(lock) = take_lock(&cx.home.worker_lock()) else {
             return Ok(());
         };
-        let (ledger, version) = work(args, cx, &mut feeders)?;
+        let (ledger, version) = work(args, cx, program.as_ref(), &mut feeders)?;
         drop(lock);
         // Whoever came after the last look and before the lock was free started no worker.
         if ledger.version()? != version || !cx.home.spool().is_empty() {
@@ -76,8 +76,12 @@ fn take_lock(path: &Path) -> Option<Lock> {
 }
 
 /// Works until nothing is left. Gives the ledger, and its version before the last look.
-fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(SqliteLedger, i64), CommandError> {
-    let program = program();
+fn work(
+    args: &Args,
+    cx: &Cx,
+    program: Option<&Metadata>,
+    feeders: &mut Feeders,
+) -> Result<(SqliteLedger, i64), CommandError> {
     let world = cx.world_in_home()?;
     let mut ledger = cx.open_ledger_in_home()?;
     // This program may be the newer one that they wait for.
@@ -107,7 +111,7 @@ fn work(args: &Args, cx: &Cx, feeders: &mut Feeders) -> Result<(SqliteLedger, i6
         };
         let is_over = match args.once {
             true => idle > 0,
-            false => idle > IDLE_SLICES || changed(program.as_ref()),
+            false => idle > IDLE_SLICES || changed(program),
         };
         if is_over && feeders.pause() {
             return Ok((ledger, version));
@@ -150,7 +154,7 @@ mod tests {
             dir: dir.path().to_owned(),
         };
         let mut feeders = Feeders::from_own_ledger(&cx, true);
-        let (ledger, version) = work(&Args { once: true }, &cx, &mut feeders).unwrap();
+        let (ledger, version) = work(&Args { once: true }, &cx, None, &mut feeders).unwrap();
         assert_eq!(ledger.version().unwrap(), version);
         let mut hook = cx.open_ledger_in_home().unwrap();
         write(&mut hook, Durability::Process, |tx| tx.add_count("a", 1)).unwrap();

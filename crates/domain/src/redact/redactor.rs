@@ -230,7 +230,7 @@ fn is_told_apart(text: &str, hit: &Range<usize>, secret: &str) -> bool {
         return !is_shouted(before) && value::is_mixed(secret);
     }
     let has_sign = !bytes[hit.clone()].iter().all(u8::is_ascii_alphanumeric);
-    (before == b'_' || has_sign) && entropy::looks_random(secret)
+    (before == b'_' || has_sign) && entropy::looks_random(secret) && !value::is_slug(secret)
 }
 
 /// Tells cheaply whether a random-looking string may follow soon.
@@ -279,6 +279,7 @@ fn is_accepted(secret: &str, rule: &Rule) -> bool {
         Shape::Login => !value::stands_for_something(secret),
         Shape::Parameter => value::is_mixed(secret) && !is_uuid(secret),
         Shape::Random => entropy::looks_random(secret) && !is_id(secret),
+        Shape::Token | Shape::Distinct => rule.min_entropy.is_none() || !value::is_slug(secret),
         _ => true,
     }
 }

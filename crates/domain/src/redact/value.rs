@@ -385,6 +385,13 @@ fn is_words(value: &str) -> bool {
         && !has_mixed_style(value)
 }
 
+/// Tells whether a value is words with signs between them, as directories and branches are called.
+pub(super) fn is_slug(value: &str) -> bool {
+    let parts = || value.split(['-', '_']);
+    let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    parts().all(|part| is_number(part) || is_words(part)) && parts().skip(1).any(|p| !is_number(p))
+}
+
 /// Both cases, joined by `_` and by `-`: two naming styles in one name.
 fn has_mixed_style(value: &str) -> bool {
     let has = |is: fn(&u8) -> bool| value.bytes().any(|b| is(&b));

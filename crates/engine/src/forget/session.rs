@@ -92,10 +92,10 @@ pub fn forget_session(
             walk::drop_lines(path, &text, speaks_of_it)?;
         }
     }
+    ledger.scrub()?;
     for projection in walk::shown_in(ledger)? {
         walk::show_anew(world, ledger, &projection, session)?;
     }
-    ledger.scrub()?;
     Ok(())
 }
 

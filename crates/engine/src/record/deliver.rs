@@ -121,24 +121,32 @@ fn foreign_to(
 ) -> Result<Option<String>, LedgerError> {
     let here = lying_at(tx, common_dir)?;
     let before = here.as_ref().map_or(common_dir, |r| r.common_dir.as_str());
+    // Hooks know it by its path without links.
+    let real = std::fs::canonicalize(common_dir).ok();
+    let real = real.as_ref().and_then(|path| path.to_str());
+    let own: Vec<&str> = [common_dir, before].into_iter().chain(real).collect();
     let Some(place) = place_in(matter) else {
         return Ok(Some("it names no repository".to_owned()));
     };
     let is_here = |place: &&Place| {
-        let own = [common_dir, before];
         own.contains(&place.common_dir.as_str()) && lies_in(Path::new(&place.worktree), &own)
     };
+    let is_inside = |place: &Place| own.iter().any(|dir| is_submodule(place, dir));
     let scenes = scenes_in(matter);
     let places = scenes.iter().map(|scene| &scene.place);
     let other = std::iter::once(place).chain(places).find(|p| !is_here(p));
-    let file = files_in(matter).find(|p| !is_here(p) && !is_submodule(p, common_dir));
+    let file = files_in(matter).find(|p| !is_here(p) && !is_inside(p));
     if let Some(other) = other.or(file) {
         return Ok(Some(format!("it is about {}", other.worktree)));
     }
-    let here = here.map(|r| r.id);
+    let at_real = match real {
+        Some(real) => lying_at(tx, real)?,
+        None => None,
+    };
+    let here: Vec<RepositoryId> = here.iter().chain(&at_real).map(|r| r.id).collect();
     for scene in scenes {
         let intent = tx.intent(scene.checkpoint)?;
-        if intent.is_some_and(|intent| Some(intent.repository) != here) {
+        if intent.is_some_and(|intent| !here.contains(&intent.repository)) {
             return Ok(Some(format!(
                 "{} is of another repository",
                 scene.checkpoint
@@ -146,7 +154,7 @@ fn foreign_to(
         }
     }
     match matter {
-        Matter::Agent(matter) => bound_elsewhere(tx, home, here, matter),
+        Matter::Agent(matter) => bound_elsewhere(tx, home, &here, matter),
         _ => Ok(None),
     }
 }
@@ -156,7 +164,7 @@ fn foreign_to(
 fn bound_elsewhere(
     tx: &mut dyn Transaction,
     home: LedgerId,
-    here: Option<RepositoryId>,
+    here: &[RepositoryId],
     matter: &AgentMatter,
 ) -> Result<Option<String>, LedgerError> {
     let mut named = Vec::from_iter(matter.explicit);
@@ -168,7 +176,7 @@ fn bound_elsewhere(
     }
     for id in named {
         let is_here = |session: &SessionRecord| match session.repository {
-            Some(repository) => session.home == home && Some(repository) == here,
+            Some(repository) => session.home == home && here.contains(&repository),
             // What hooks say of a driven session is evidence, and never extends it.
             None => session.mode == Mode::Driven,
         };
@@ -212,10 +220,16 @@ fn files_in(matter: &Matter) -> impl Iterator<Item = &Place> {
     })
 }
 
-/// Whether a place is in a submodule of the repository at this common directory.
+/// Whether a place is in a submodule of the repository at this common directory, or of a linked worktree of it.
 fn is_submodule(place: &Place, common_dir: &str) -> bool {
-    let modules = place.common_dir.strip_prefix(common_dir);
-    modules.is_some_and(|path| path.starts_with("/modules/") && !path.contains(".."))
+    let inside = place.common_dir.strip_prefix(common_dir);
+    let of_worktree = |path: &str| {
+        let name = path.strip_prefix("/worktrees/");
+        name.and_then(|rest| rest.split_once('/'))
+            .is_some_and(|(_, rest)| rest.starts_with("modules/"))
+    };
+    let is_module = |path: &str| path.starts_with("/modules/") || of_worktree(path);
+    inside.is_some_and(|path| is_module(path) && !path.contains(".."))
         && lies_in(Path::new(&place.worktree), &[&place.common_dir])
 }
 

@@ -157,5 +157,5 @@ fn linked_names(dir: &Path) -> BTreeSet<String> {
 fn is_linked(name: &str) -> bool {
     let is_hook =
         HOOKS.contains(&name) || PASSED_ON.contains(&name) || PASSED_ON_IF_THERE.contains(&name);
-    !is_hook && !name.ends_with(CHAINED)
+    !is_hook && name != ".git" && !name.ends_with(CHAINED)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::block::{BlockLocation, Company, block, find};
 use super::front::Links;
 use super::site::{HookSite, Obstacle, Theirs, is_real_or_missing};
-use super::{CHAINED, HOOKS, SCRIPT_LIMIT, advice, front, script, setting};
+use super::{CHAINED, FRONT, HOOKS, SCRIPT_LIMIT, advice, front, script, setting};
 use crate::error::GitError;
 use crate::{bounded, owner};
 
@@ -275,6 +275,18 @@ impl Plan {
             };
             self.write(&slot, before, text.into_bytes(), FILE_MODE);
         }
+        for slot in slots(&front) {
+            let is_current = setting::FILES.contains(&slot.name.as_str());
+            if let Hook::Script { content, .. } = &slot.hook
+                && !is_current
+                && setting::is_own_file(&slot.name, content)
+            {
+                self.changes.push(FileChange::Delete {
+                    path: slot.path.clone(),
+                    before: content.clone(),
+                });
+            }
+        }
         self.link(&front, &front::wanted_links(site));
         let mode = fs::metadata(&settings).map_or(FILE_MODE, |m| m.permissions().mode() & 0o7777);
         if *before != after {
@@ -372,11 +384,18 @@ impl Plan {
             }
         }
         let front = site.front_dir();
+        // Settings that cannot be edited go on including what says where the user's hooks are.
+        let is_stuck = site.settings.is_none() && site.settings_file().exists();
         self.link(&front, &Links::new());
         for slot in slots(&front) {
-            let is_settings = setting::FILES.contains(&slot.name.as_str());
+            if is_stuck && slot.name == setting::FILES[0] {
+                self.note(&slot, "stays: git's settings, which include it, cannot be edited; delete Siglum's lines there by hand");
+                continue;
+            }
             match &slot.hook {
-                Hook::Script { content, .. } if script::is_own(content) || is_settings => {
+                Hook::Script { content, .. }
+                    if script::is_own(content) || setting::is_own_file(&slot.name, content) =>
+                {
                     self.changes.push(FileChange::Delete {
                         path: slot.path.clone(),
                         before: content.clone(),
@@ -547,7 +566,8 @@ fn replace(path: &Path, before: Option<&[u8]>, content: &[u8], mode: u32) -> Res
     let dir = path.parent().unwrap_or(Path::new("/"));
     let is_missing = fs::symlink_metadata(dir).is_err();
     owner::create_directories(dir, DIRECTORY_MODE).map_err(GitError::io(path))?;
-    if is_missing {
+    // An earlier version made ours as the umask had it.
+    if is_missing || dir.ends_with(FRONT) {
         open_like_parent(dir).map_err(GitError::io(dir))?;
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -577,7 +597,11 @@ fn replace(path: &Path, before: Option<&[u8]>, content: &[u8], mode: u32) -> Res
 /// Whoever may use a git directory may use a new one in it: git ends where it may not read what settings include.
 fn open_like_parent(dir: &Path) -> io::Result<()> {
     let above = dir.parent().unwrap_or(dir);
-    fs::set_permissions(dir, fs::metadata(above)?.permissions())
+    let wanted = fs::metadata(above)?.permissions();
+    match fs::metadata(dir)?.permissions() == wanted {
+        true => Ok(()),
+        false => fs::set_permissions(dir, wanted),
+    }
 }
 
 fn fill(mut file: &File, place: &Path, content: &[u8], mode: u32) -> io::Result<()> {

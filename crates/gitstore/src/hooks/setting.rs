@@ -16,13 +16,15 @@ const KEY: &str = "hookspath";
 /// What stands before the line that was there, which is needed again.
 const KEPT: &str = "# kept by siglum: ";
 /// Holds everywhere. A plain `[include]` would be a key that people set.
-const INCLUDE: &str = "[includeIf \"gitdir:/\"]\n\tpath = siglum-hooks/config\n";
+const INCLUDE: &str = "[includeIf \"gitdir:/\"]\n\tpath = siglum-hooks/siglum-config\n";
 /// The file that is included: where hooks are without Siglum, and which git directory has the other file.
-const CONFIG: &str = "config";
+const CONFIG: &str = "siglum-config";
 /// The file that names Siglum's directory.
-const HERE: &str = "here";
-/// The files of the settings in Siglum's directory.
+const HERE: &str = "siglum-here";
+/// The files of the settings in Siglum's directory. Nothing of the user's that is found there has such a name.
 pub(super) const FILES: [&str; 2] = [CONFIG, HERE];
+/// What earlier versions called theirs.
+const EARLIER_FILE: &str = "config";
 /// A byte order mark may stand before everything else.
 const MARK: char = '\u{feff}';
 /// Where file systems take names without case, git may know a directory by another one than we do.
@@ -74,9 +76,15 @@ pub(super) fn value_of(line: &str) -> Option<String> {
 fn lines(text: &str) -> Vec<Line<'_>> {
     let (mut found, mut is_inside, mut goes_on) = (Vec::new(), false, false);
     for (at, line) in text.split_inclusive('\n').enumerate() {
-        let continued = std::mem::replace(&mut goes_on, line.trim_end().ends_with('\\'));
+        let continued = std::mem::take(&mut goes_on);
         let trimmed = line.trim_start_matches(MARK).trim();
-        if continued || trimmed.starts_with(['#', ';']) {
+        // Git continues no comments.
+        if !continued && trimmed.starts_with(['#', ';']) {
+            continue;
+        }
+        let end = line.trim_end_matches(['\n', '\r']);
+        goes_on = (end.len() - end.trim_end_matches('\\').len()) % 2 == 1;
+        if continued {
             continue;
         }
         let header = trimmed
@@ -181,6 +189,13 @@ pub(super) fn files(common_dir: &str, kept: Option<&str>) -> Option<[String; 2]>
     ])
 }
 
+/// Whether a file in Siglum's directory is one of its settings.
+pub(super) fn is_own_file(name: &str, content: &[u8]) -> bool {
+    let leads_here = |text: &str| config::value(text, SECTION, KEY).is_some_and(|v| is_front(&v));
+    FILES.contains(&name)
+        || name == EARLIER_FILE && std::str::from_utf8(content).is_ok_and(leads_here)
+}
+
 /// Whether the files in Siglum's directory are for the git directory that it is in now.
 pub(super) fn is_for(front: &Path) -> bool {
     let text = bounded::read_text(&front.join(HERE), SCRIPT_LIMIT).unwrap_or_default();
@@ -255,6 +270,11 @@ mod tests {
         check("[a]\n\tb = c");
         check("\u{feff}[core]\n\thooksPath = mine\n");
         check("[core]\n\tbare = false\n[remote \"x\"]\n\turl = y\n");
+        // Git continues no comments, and an even number of backslashes continues nothing.
+        for end in ["# C:\\\n", "\ta = \"C:\\\\\"\\\\\n"] {
+            let with = check(&format!("[user]\n{end}[core]\n\thooksPath = .githooks\n"));
+            assert_eq!(config::value(&with, SECTION, KEY), None, "{with}");
+        }
         let with = check("# mine\n[core]\n  bare = false\n");
         assert_eq!(config::value(&with, SECTION, KEY), None);
         let with = check("[Core]\n\tbare = false\n\thookspath = .githooks ; ours\n[a]\n\tb = c\n");

@@ -92,7 +92,11 @@ impl HookSite {
             None => others.rfind(is_ours).map(|setting| setting.value.clone()),
         };
         let off = named.as_ref().filter(|v| v.is_empty() || *v == NOWHERE);
+        let is_unreadable = |value: &String| value.contains(char::REPLACEMENT_CHARACTER);
         let obstacle = match (foreign, off) {
+            _ if named.as_ref().is_some_and(is_unreadable) => {
+                Some(Obstacle::Settings(path.clone()))
+            }
             (Some(setting), _) => Some(Obstacle::Elsewhere(setting.scope.clone())),
             (None, off) => off.cloned().map(Obstacle::SwitchedOff),
         };

@@ -1,6 +1,6 @@
 //! What messages cost: the messages of sessions, and their sums by quarters of an hour.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use siglum_domain::fold::{Records, Usage};
 use siglum_domain::observation::Tokens;
@@ -301,14 +301,33 @@ pub(crate) fn replace_usages(
     session: SessionId,
     usages: &[Usage],
 ) -> Result<()> {
-    let stale = sql!(
-        "[tenant = $1 AND] session = ?1 AND (at <= \
-         (SELECT forgotten_at FROM sessions WHERE [tenant = $1 AND] id = ?1 AND forgotten_whole)) IS NOT TRUE"
-    );
-    db.delete("usages", stale, &[&Col(session)])?;
+    const STALE: &str = "[tenant = $1 AND] session = ?1 AND (at <= \
+         (SELECT forgotten_at FROM sessions WHERE [tenant = $1 AND] id = ?1 AND forgotten_whole)) IS NOT TRUE";
+    let known = match session_usages(db, session) {
+        Ok(known) => known,
+        // What cannot be read is made anew.
+        Err(LedgerError::Damaged(_)) => {
+            db.delete("usages", sql!(STALE), &[&Col(session)])?;
+            Vec::new()
+        }
+        Err(error) => return Err(error),
+    };
+    // A session has thousands of messages, and each fold adds a few: only what differs is written.
+    let known = known.into_iter().map(|known| known.usage);
+    let known: BTreeMap<String, Usage> = known.map(|usage| (usage.event.clone(), usage)).collect();
+    let wanted: BTreeMap<&str, &Usage> = usages.iter().map(|u| (u.event.as_str(), u)).collect();
+    for (event, usage) in &known {
+        if wanted.get(event.as_str()) != Some(&usage) {
+            db.delete(
+                "usages",
+                sql!(STALE " AND event = ?2"),
+                &[&Col(session), event],
+            )?;
+        }
+    }
     let sql = sql!("INSERT INTO usages ([tenant,] " USAGE "[|, sum]) \
          VALUES ([$1,] " VALUES "[|, row_sum(" VALUES ")]) ON CONFLICT DO NOTHING");
-    for u in usages {
+    for u in usages.iter().filter(|u| known.get(&u.event) != Some(u)) {
         let written = db.run(
             sql,
             &[

@@ -296,7 +296,7 @@ pub(super) const KNOWN: &[Rule] = &[
             "xoxe.", "xapp-",
         ],
         shape: Shape::Distinct,
-        pattern: r"(?:xox[abcdeoprs][-.](?:xox[bp]-)?|xapp-)[A-Za-z0-9%_-]{10,}",
+        pattern: r"(?:xox[abcdeoprs][-.](?:xox[bp]-)?|xapp-[0-9]-)[A-Za-z0-9%_-]{10,}",
         min_entropy: Some(3.0),
         sample: concat!(
             "xo",

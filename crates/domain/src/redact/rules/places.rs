@@ -210,14 +210,15 @@ pub(super) const PLACES: &[Rule] = &[
         r"AUTH(?:ENTICATE)?[ ]PLAIN[ ]+(?P<secret>A[A-H][A-Za-z0-9+/]{10,}={0,2})",
         concat!("AUTH PLAIN AHVzZXIAcGFz", "c3dvcmQxMjM0NQ=="),
     ),
-    // As a line of a protocol ends; what a runner of tests says of a file or a test ends in another way, or has a path.
+    // As a line of a protocol ends; what a runner of tests says of a file or a test ends in another way, has a path, or is
+    // words.
     varied(
         None,
         shaped(
             "pass-command",
             &["pass "],
             Shape::Start,
-            r#"PASS[ ](?P<secret>[^\s"'`\\/:.]{4,})(?:\r|\\+r)"#,
+            r#"PASS[ ](?P<secret>[^\s"'`\\/:.]{0,60}[0-9][^\s"'`\\/:.]{3,})(?:\r|\\+r)"#,
             concat!("PASS hunter2-", "Harbour\r\n"),
         ),
     ),

@@ -28,6 +28,22 @@ impl Scene {
     }
 }
 
+/// The only copy of the user's setting is in what they include.
+#[test]
+fn settings_that_cannot_be_edited_go_on_saying_where_hooks_are() {
+    let mut scene = Scene::new();
+    scene.hooks = scene.tree.0.join(".githooks");
+    scene.tree.git(&["config", "core.hooksPath", ".githooks"]);
+    script(&scene.hooks.join("commit-msg"), PYTHON, 0o755);
+    scene.install();
+    let path = scene.tree.0.join(".git/config");
+    let mut settings = fs::read(&path).unwrap();
+    settings.extend(b"[alias]\n\tj = log --author=J\xf6rg\n");
+    fs::write(&path, settings).unwrap();
+    scene.remove();
+    assert_eq!(scene.tree.git(&["config", "core.hooksPath"]), ".githooks\n");
+}
+
 /// Two names of one file stay two names of one file.
 #[test]
 fn hooks_with_two_names_are_left_alone() {
@@ -165,12 +181,13 @@ fn what_is_beside_their_hooks_is_found() {
         let look = format!(
             "#!/bin/sh\nset -e\nfor dir in \"$(git rev-parse --git-path hooks)\" \
              \"$(git config core.hooksPath || echo .git/hooks)\"; do\n\
-             . \"$dir/lib.sh\"; cat \"$dir\"/lib.d/* >>'{}'; done\n",
+             . \"$dir/lib.sh\"; . \"$dir/config\"; cat \"$dir\"/lib.d/* >>'{}'; done\n",
             theirs.display()
         );
         script(&scene.hooks.join("pre-commit"), &look, 0o755);
         script(&scene.hooks.join("commit-msg"), PYTHON, 0o755);
         script(&scene.hooks.join("lib.sh"), "true\n", 0o644);
+        script(&scene.hooks.join("config"), "MAX=3\n", 0o644);
         script(&scene.hooks.join("lib.d/one"), "part\n", 0o644);
         script(&scene.hooks.join("pre-push.sample"), "true\n", 0o644);
         scene.tree.commit("f", "0", "base");
@@ -400,7 +417,7 @@ fn what_an_earlier_version_wrote_is_replaced_and_removed() {
             };
             let others = "[includeIf \"gitdir:.git/worktrees/\"]\n\tpath = siglum-hooks/config\n";
             fs::write(&path, core + others).unwrap();
-            fs::rename(front.join("here"), front.join("config")).unwrap();
+            fs::rename(front.join("siglum-here"), front.join("config")).unwrap();
         };
         earlier();
         assert_eq!(scene.runs("1"), 3);
