@@ -331,8 +331,8 @@ fn works(
 }
 
 /// Reads the transcripts on that want to be read. One that fails, or is the end of its worker, is set aside, so that it does
-/// not hold up the others for ever. Returns whether something was read, and the sessions of those that go on: of each
-/// transcript one slice is read, so that a long one is in no other's way.
+/// not hold up the others for ever. Returns whether something was read, and whose log grew by it: that is sealed before it is
+/// folded. Of each transcript one slice is read, so that a long one is in no other's way.
 fn transcripts(
     world: &World<'_>,
     ledger: &mut dyn Ledger,
@@ -356,7 +356,7 @@ fn transcripts(
             _ => match transcript::read_on(world, ledger, agent, &record, None) {
                 Ok(progress) => {
                     worked |= progress.bytes > 0;
-                    growing.extend(progress.more.then_some(record.session));
+                    growing.extend((progress.bytes > 0).then_some(record.session));
                     None
                 }
                 Err(EngineError::Ledger(error)) => return Err(error.into()),

@@ -279,7 +279,9 @@ fn is_accepted(secret: &str, rule: &Rule) -> bool {
         Shape::Login => !value::stands_for_something(secret),
         Shape::Parameter => value::is_mixed(secret) && !is_uuid(secret),
         Shape::Random => entropy::looks_random(secret) && !is_id(secret),
-        Shape::Token | Shape::Distinct => rule.min_entropy.is_none() || !value::is_slug(secret),
+        Shape::Token | Shape::Distinct if rule.min_entropy.is_some() => {
+            secret.bytes().any(|b| b.is_ascii_uppercase()) || !value::is_slug(secret)
+        }
         _ => true,
     }
 }

@@ -387,9 +387,12 @@ fn is_words(value: &str) -> bool {
 
 /// Tells whether a value is words with signs between them, as directories and branches are called.
 pub(super) fn is_slug(value: &str) -> bool {
-    let parts = || value.split(['-', '_']);
     let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-    parts().all(|part| is_number(part) || is_words(part)) && parts().skip(1).any(|p| !is_number(p))
+    let is_name =
+        |part: &str| is_words(part) && part.bytes().filter(u8::is_ascii_uppercase).count() <= 3;
+    let parts = || value.split(['-', '_']);
+    let words = parts().skip(1).filter(|part| !is_number(part));
+    words.count() >= 2 && parts().all(|part| is_number(part) || is_name(part))
 }
 
 /// Both cases, joined by `_` and by `-`: two naming styles in one name.

@@ -40,7 +40,12 @@ fn settings_that_cannot_be_edited_go_on_saying_where_hooks_are() {
     let mut settings = fs::read(&path).unwrap();
     settings.extend(b"[alias]\n\tj = log --author=J\xf6rg\n");
     fs::write(&path, settings).unwrap();
-    scene.remove();
+    let plan = plan_remove(&scene.site(), &[scene.hooks.clone()]).unwrap();
+    plan.apply().unwrap();
+    assert!(
+        plan.notes.iter().any(|note| note.contains("by hand")),
+        "{plan:?}"
+    );
     assert_eq!(scene.tree.git(&["config", "core.hooksPath"]), ".githooks\n");
 }
 
@@ -464,7 +469,7 @@ fn whoever_may_use_the_repository_may_use_ours() {
         meta.permissions().mode() & 0o777
     };
     assert_eq!(
-        [mode(""), mode("config"), mode("here")],
+        [mode(""), mode("siglum-config"), mode("siglum-here")],
         [0o771, 0o644, 0o644]
     );
 }
