@@ -230,6 +230,8 @@ fn a_long_transcript_is_in_the_way_of_no_other_session() {
     while !stage.read(|tx| tx.wanted_transcripts(9)).is_empty() {
         stage.slice();
     }
+    // What was read last is sealed first.
+    stage.slice();
     assert!(stage.read(|tx| tx.unfolded(9)).is_empty());
 }
 
