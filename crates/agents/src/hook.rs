@@ -101,7 +101,7 @@ pub const SECRET_IN_PATH: &str = "the path of the transcript has a secret in it"
 /// Tells whether there is a secret in a path.
 #[must_use]
 pub fn has_secret(path: &Path, redactor: &Redactor) -> bool {
-    matches!(redactor.redact_cow(&path.to_string_lossy()), Cow::Owned(_))
+    redactor.has_secret(&path.to_string_lossy())
 }
 
 /// A part of a payload that was dropped.

@@ -1,6 +1,5 @@
 //! Lines of the record protocol, on the way that payloads of hooks take, for a sender that hears what became of each.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use siglum_agents::{Boundary, HookCall, RecordLine};
@@ -72,7 +71,7 @@ impl Recorder {
         let redactor = Redactor::shared();
         let key = format!("record:{}:{}:{}", self.agent, line.session(), line.id());
         // By itself: what stands before it may be a name that promises a secret.
-        if let Cow::Owned(_) = redactor.redact_cow(line.id()) {
+        if redactor.has_secret(line.id()) {
             return Err(StoreError::SecretId);
         }
         let digest_key = delivery

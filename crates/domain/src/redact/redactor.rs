@@ -70,6 +70,12 @@ impl Redactor {
         self.redact_where(raw, |_| true).0
     }
 
+    /// Tells whether there is a secret in a text: something to replace.
+    #[must_use]
+    pub fn has_secret(&self, raw: &str) -> bool {
+        matches!(self.redact_cow(raw), Cow::Owned(_))
+    }
+
     /// As [`Redactor::redact_cow`], with only the rules whose id is `wanted`; names the rules that replaced something,
     /// each once.
     #[must_use]

@@ -6,7 +6,6 @@
 mod commits;
 mod replay;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -132,7 +131,7 @@ fn importable(
         return Ok(None);
     };
     let redactor = Redactor::shared();
-    let is_named = matches!(redactor.redact_cow(file.session.as_str()), Cow::Owned(_));
+    let is_named = redactor.has_secret(file.session.as_str());
     if is_named || files.iter().any(|file| has_secret(&file.path, redactor)) {
         return Err(std::io::Error::other(SECRET_IN_PATH));
     }

@@ -1,6 +1,5 @@
 //! Writes down what an agent says: for the ledger, and for those who follow.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
@@ -514,5 +513,5 @@ impl Scribe {
 
 /// Tells whether a name cannot be stored and shown as it is.
 fn has_secret(name: &str) -> bool {
-    matches!(Redactor::shared().redact_cow(name), Cow::Owned(_))
+    Redactor::shared().has_secret(name)
 }

@@ -62,7 +62,7 @@ pub fn name(text: &str) -> Result<String, String> {
     if [SUMMARIES, SEARCH].contains(&text) {
         return Err(format!("`{text}` is reserved for the ledger's own tables"));
     }
-    if Redactor::shared().redact(text).as_str() != text {
+    if Redactor::shared().has_secret(text) {
         return Err(SECRET_RULE.to_owned());
     }
     Ok(text.to_owned())

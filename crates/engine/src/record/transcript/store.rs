@@ -1,6 +1,5 @@
 //! Writing down what a slice of a transcript says.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -402,7 +401,7 @@ impl Owners<'_> {
         if let Some((_, identity)) = self.known.iter().find(|(native, _)| native == owner) {
             return Ok(Some(*identity));
         }
-        if let Cow::Owned(_) = self.world.redactor.redact_cow(owner.as_str()) {
+        if self.world.redactor.has_secret(owner.as_str()) {
             return Ok(None);
         }
         let Some(own) = tx.session(self.record.session)? else {

@@ -16,7 +16,6 @@ pub(crate) use error::{AgentError, Refused};
 pub use history::{AcpHistory, AcpHistoryError};
 pub(crate) use running_agent::Agent;
 
-use std::borrow::Cow;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -65,6 +64,6 @@ pub(crate) struct Opening<'a> {
 
 /// What an agent calls its session. A name with a secret in it is none: it would be stored, and looked for, as it is.
 fn native_id(text: &str) -> Option<NativeId> {
-    let is_clean = matches!(Redactor::shared().redact_cow(text), Cow::Borrowed(_));
-    NativeId::new(text).ok().filter(|_| is_clean)
+    let id = NativeId::new(text).ok();
+    id.filter(|_| !Redactor::shared().has_secret(text))
 }
