@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::plan::FileChange;
+use super::change::FileChange;
 
 const CONTEXT: usize = 3;
 

@@ -8,6 +8,7 @@
 
 mod advice;
 mod block;
+mod change;
 mod diff;
 mod front;
 mod inspect;
@@ -18,11 +19,12 @@ mod site;
 
 pub use advice::advice;
 pub use block::BLOCK_VERSION;
+pub use change::FileChange;
 pub use diff::unified;
 pub use inspect::{
     HookCondition, HookState, inspect, is_own_alone, programs, taken_over, unlinked,
 };
-pub use plan::{FileChange, Plan, has_blocks, plan_install, plan_remove};
+pub use plan::{Plan, has_blocks, plan_install, plan_remove};
 pub use site::{HookSite, Obstacle};
 
 /// The hooks that Siglum has a block in.

@@ -1,58 +1,21 @@
 //! Changes to hooks: planned by reading only, shown, then applied.
 
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::block::{BlockLocation, Company, block, find};
+use super::change::FileChange;
 use super::front::Links;
 use super::site::{HookSite, Obstacle, Theirs, is_real_or_missing};
-use super::{CHAINED, FRONT, HOOKS, SCRIPT_LIMIT, advice, front, script, setting};
+use super::{CHAINED, HOOKS, SCRIPT_LIMIT, advice, front, script, setting};
+use crate::bounded;
 use crate::error::GitError;
-use crate::{bounded, owner};
 
 const NEW_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
-const DIRECTORY_MODE: u32 = 0o777;
 const EXECUTABLE: u32 = 0o111;
-/// The name of git's settings in a repository.
-const SETTINGS: &str = "config";
-
-/// One change to one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileChange {
-    /// The file gets this content; it had the other one, or was not there.
-    Write {
-        path: PathBuf,
-        /// Its content until now.
-        before: Option<Vec<u8>>,
-        /// Its content from now on.
-        after: Vec<u8>,
-        /// Its permissions from now on.
-        mode: u32,
-    },
-    Delete {
-        path: PathBuf,
-        /// Its content until now.
-        before: Vec<u8>,
-    },
-    /// The file gets another name; nothing has that name yet.
-    Move { from: PathBuf, to: PathBuf },
-    /// The symbolic link leads there; none stands for no link.
-    Link {
-        path: PathBuf,
-        /// Where it led until now.
-        before: Option<PathBuf>,
-        /// Where it leads from now on.
-        after: Option<PathBuf>,
-    },
-    /// The directory goes, if nothing is left in it.
-    Leave {
-        /// Which directory.
-        path: PathBuf,
-    },
-}
 
 /// What would be changed, and what is left alone and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -224,15 +187,13 @@ impl Plan {
 
     /// Nothing of theirs has a block, and git finds ours first.
     fn stand_in_front(&mut self, site: &HookSite, shim: &Path) -> Result<(), GitError> {
-        let settings = site.settings_file();
-        let cannot = Obstacle::Settings(settings.clone());
         let planned = site.settings.as_ref().and_then(|before| {
             let after = setting::with_front(before, site.position)?;
             let files = setting::files(site.common_dir.to_str()?, setting::kept_line(&after))?;
             Some((before, after, files))
         });
         let Some((before, after, files)) = planned else {
-            self.stop_at(cannot);
+            self.stop_at(Obstacle::Settings(site.settings_file()));
             return Ok(());
         };
         let theirs = site.theirs_dir();
@@ -244,15 +205,9 @@ impl Plan {
         let front = site.front_dir();
         let names = front::names(site);
         for slot in slots(&front) {
-            let is_needed = names.contains(&slot.name.as_str());
-            if let Hook::Script { content, .. } = &slot.hook
-                && script::is_own(content)
-                && !is_needed
-            {
-                self.changes.push(FileChange::Delete {
-                    path: slot.path.clone(),
-                    before: content.clone(),
-                });
+            let name = slot.name.as_str();
+            if !names.contains(&name) && !setting::FILES.contains(&name) {
+                self.delete_own(&slot);
             }
         }
         for name in names {
@@ -275,28 +230,8 @@ impl Plan {
             };
             self.write(&slot, before, text.into_bytes(), FILE_MODE);
         }
-        for slot in slots(&front) {
-            let is_current = setting::FILES.contains(&slot.name.as_str());
-            if let Hook::Script { content, .. } = &slot.hook
-                && !is_current
-                && setting::is_own_file(&slot.name, content)
-            {
-                self.changes.push(FileChange::Delete {
-                    path: slot.path.clone(),
-                    before: content.clone(),
-                });
-            }
-        }
         self.link(&front, &front::wanted_links(site));
-        let mode = fs::metadata(&settings).map_or(FILE_MODE, |m| m.permissions().mode() & 0o7777);
-        if *before != after {
-            self.changes.push(FileChange::Write {
-                path: settings,
-                before: Some(before.clone().into_bytes()),
-                after: after.into_bytes(),
-                mode,
-            });
-        }
+        self.write_settings(site, before, after);
         Ok(())
     }
 
@@ -371,17 +306,7 @@ impl Plan {
     /// goes where git looks for it from now on.
     fn leave_front(&mut self, site: &HookSite) {
         if let Some(before) = &site.settings {
-            let after = setting::without_front(before);
-            if after != *before {
-                let path = site.settings_file();
-                let mode = fs::metadata(&path).map_or(FILE_MODE, |m| m.permissions().mode());
-                self.changes.push(FileChange::Write {
-                    path,
-                    before: Some(before.clone().into_bytes()),
-                    after: after.into_bytes(),
-                    mode: mode & 0o7777,
-                });
-            }
+            self.write_settings(site, before, setting::without_front(before));
         }
         let front = site.front_dir();
         // Settings that cannot be edited go on including what says where the user's hooks are.
@@ -392,21 +317,42 @@ impl Plan {
                 self.note(&slot, "stays: git's settings, which include it, cannot be edited; delete Siglum's lines there by hand");
                 continue;
             }
-            match &slot.hook {
-                Hook::Script { content, .. }
-                    if script::is_own(content) || setting::is_own_file(&slot.name, content) =>
-                {
-                    self.changes.push(FileChange::Delete {
-                        path: slot.path.clone(),
-                        before: content.clone(),
-                    });
-                }
-                _ => self.hand_over(&slot, &site.theirs_dir()),
+            if !self.delete_own(&slot) {
+                self.hand_over(&slot, &site.theirs_dir());
             }
         }
         if front.is_dir() {
             self.changes.push(FileChange::Leave { path: front });
         }
+    }
+
+    /// Deletes a file of Siglum's in its directory. Gives whether it was one.
+    fn delete_own(&mut self, slot: &Slot) -> bool {
+        let Hook::Script { content, .. } = &slot.hook else {
+            return false;
+        };
+        let is_own = script::is_own(content) || setting::is_own_file(&slot.name, content);
+        if is_own {
+            self.changes.push(FileChange::Delete {
+                path: slot.path.clone(),
+                before: content.clone(),
+            });
+        }
+        is_own
+    }
+
+    fn write_settings(&mut self, site: &HookSite, before: &str, after: String) {
+        if before == after {
+            return;
+        }
+        let path = site.settings_file();
+        let mode = fs::metadata(&path).map_or(FILE_MODE, |meta| meta.permissions().mode());
+        self.changes.push(FileChange::Write {
+            path,
+            before: Some(before.as_bytes().to_vec()),
+            after: after.into_bytes(),
+            mode: mode & 0o7777,
+        });
     }
 
     fn hand_over(&mut self, slot: &Slot, theirs: &Path) {
@@ -488,124 +434,4 @@ impl Plan {
     pub fn apply(&self) -> Result<(), GitError> {
         self.changes.iter().try_for_each(FileChange::apply)
     }
-}
-
-impl FileChange {
-    /// The file as people know it: the one that is a hook.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::Write { path, .. } | Self::Delete { path, .. } | Self::Link { path, .. } => path,
-            Self::Move { from, .. } => from,
-            Self::Leave { path } => path,
-        }
-    }
-
-    fn apply(&self) -> Result<(), GitError> {
-        match self {
-            Self::Write {
-                path,
-                before,
-                after,
-                mode,
-            } => replace(path, before.as_deref(), after, *mode),
-            Self::Delete { path, before } => {
-                unchanged(path, Some(before))?;
-                fs::remove_file(path).map_err(GitError::io(path))
-            }
-            Self::Move { from, to } => {
-                unchanged(to, None)?;
-                fs::rename(from, to).map_err(GitError::io(from))
-            }
-            Self::Link {
-                path,
-                before,
-                after,
-            } => relink(path, before.as_deref(), after.as_deref()),
-            Self::Leave { path } => match fs::remove_dir(path) {
-                Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => {
-                    Err(GitError::io(path)(error))
-                }
-                _ => Ok(()),
-            },
-        }
-    }
-}
-
-/// Has a link lead elsewhere, if it still leads to where it led.
-fn relink(path: &Path, before: Option<&Path>, after: Option<&Path>) -> Result<(), GitError> {
-    match before {
-        None => unchanged(path, None)?,
-        Some(before) if fs::read_link(path).is_ok_and(|now| now == before) => {
-            fs::remove_file(path).map_err(GitError::io(path))?;
-        }
-        Some(_) => return Err(GitError::Changed(path.to_owned())),
-    }
-    match after {
-        Some(target) => owner::link(target, path).map_err(GitError::io(path)),
-        None => Ok(()),
-    }
-}
-
-fn unchanged(path: &Path, before: Option<&[u8]>) -> Result<(), GitError> {
-    let same = match (fs::symlink_metadata(path), before) {
-        (Err(_), None) => true,
-        (Ok(meta), Some(before)) => meta.is_file() && fs::read(path).is_ok_and(|now| now == before),
-        _ => false,
-    };
-    if same {
-        Ok(())
-    } else {
-        Err(GitError::Changed(path.to_owned()))
-    }
-}
-
-/// Writes a file beside the place and renames it, if there is still what was there. It belongs to whoever
-/// owned the one before.
-fn replace(path: &Path, before: Option<&[u8]>, content: &[u8], mode: u32) -> Result<(), GitError> {
-    let dir = path.parent().unwrap_or(Path::new("/"));
-    let is_missing = fs::symlink_metadata(dir).is_err();
-    owner::create_directories(dir, DIRECTORY_MODE).map_err(GitError::io(path))?;
-    // An earlier version made ours as the umask had it.
-    if is_missing || dir.ends_with(FRONT) {
-        open_like_parent(dir).map_err(GitError::io(dir))?;
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = match name == SETTINGS && dir.join("HEAD").exists() {
-        // Git does not change its settings while this is there, and neither does Siglum.
-        true => dir.join(format!("{SETTINGS}.lock")),
-        false => {
-            let own = dir.join(format!(".{name}.siglum-{}", std::process::id()));
-            let _ = fs::remove_file(&own);
-            own
-        }
-    };
-    let mut options = OpenOptions::new();
-    // A link that somebody else put there is not followed.
-    let options = options.write(true).create_new(true).mode(0o600);
-    let file = options.open(&temporary).map_err(GitError::io(&temporary))?;
-    let written = fill(&file, path, content, mode)
-        .map_err(GitError::io(path))
-        .and_then(|()| unchanged(path, before))
-        .and_then(|()| fs::rename(&temporary, path).map_err(GitError::io(path)));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
-}
-
-/// Whoever may use a git directory may use a new one in it: git ends where it may not read what settings include.
-fn open_like_parent(dir: &Path) -> io::Result<()> {
-    let above = dir.parent().unwrap_or(dir);
-    let wanted = fs::metadata(above)?.permissions();
-    match fs::metadata(dir)?.permissions() == wanted {
-        true => Ok(()),
-        false => fs::set_permissions(dir, wanted),
-    }
-}
-
-fn fill(mut file: &File, place: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    file.write_all(content)?;
-    owner::give_to_owner(file, place)?;
-    file.set_permissions(Permissions::from_mode(mode))
 }
