@@ -16,11 +16,11 @@ use siglum_engine::share::replica::{self, Batch};
 use siglum_ledger::{AttestedFacts, Claim, Launch, LaunchEnd, Relation, Statement};
 use uuid::Uuid;
 
-use super::client::{Client, Reply};
+use super::client::{Client, Reply, secret};
 use super::issuers::{PEOPLE, serving};
 use super::server::{
-    Gateway, Store, audited, each_store, hand_over, limited_token, on_a_file, stored, tenant,
-    token, token_for,
+    Gateway, Store, audited, base, each_store, hand_over, limited_token, on_a_file, on_a_server,
+    stored, tenant, token, token_for,
 };
 use crate::harness::{self, Agent, Issuer, Repo, SigningKey, World, until};
 
@@ -447,6 +447,30 @@ fn no_credential_says_a_row_that_is_not_its_own() {
             send(&gateway.client(&theirs), &laptop.batch).is(200);
             assert_eq!(replica_state(store, &gateway, &laptop), before);
         }
+    });
+}
+
+/// Another tenant has the same ids in a store of its own, where it may say all of it.
+#[test]
+fn no_credential_of_another_tenant_changes_a_row_of_this_one() {
+    let laptop = Laptop::new();
+    on_a_server(|store| {
+        let gateway = Gateway::start(store);
+        send(&gateway.launcher(), &laptop.batch).is(200);
+        let before = replica_state(store, &gateway, &laptop);
+        let launcher = gateway.client(&token(store, "others", None, None).0);
+        let session = gateway.client(&secret(&launcher.create(&base("S1"))));
+        let mut rows = laptop.rows(laptop.one);
+        rows.extend(laptop.shared_rows(laptop.one));
+        let taken_of = |who: &Client| {
+            let taken = rows.iter().filter(|row| send(who, &row.1).status == 200);
+            taken.count()
+        };
+        let by_session = taken_of(&session);
+        send(&launcher, &laptop.batch).is(200);
+        let by_launcher = taken_of(&launcher);
+        assert_eq!(replica_state(store, &gateway, &laptop), before);
+        assert!(by_launcher > by_session, "{by_launcher} and {by_session}");
     });
 }
 
