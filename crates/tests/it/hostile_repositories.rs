@@ -203,6 +203,8 @@ fn no_command_runs_a_program_that_a_repository_names() {
     for command in COMMANDS {
         ask(command, "before init");
     }
+    // It plays agents in a repository of its own.
+    ask(&["demo"], "before init").ok();
     works(&["init", "--yes"]);
     works(&["init", "--yes", "--same-as", "."]);
     guest(&repo).stop();
@@ -388,6 +390,35 @@ fn strace_sees_nothing_started_but_our_git() {
     SWITCHES[1..].iter().for_each(|row| works(row));
 }
 
+#[test]
+fn strace_sees_nothing_started_but_our_git_by_tools_that_agents_call() {
+    let mut world = World::new();
+    let gits = real_gits(&world);
+    let dir = hostile(&mut world);
+    let repo = world.at(&dir);
+    repo.siglum(&["init", "--yes"]).ok();
+    guest(&repo).stop();
+    let calls = [
+        ("why", json!({ "commit": "HEAD" })),
+        ("why", json!({ "commit": "file:1" })),
+        ("search", json!({ "words": "one" })),
+        ("show", json!({ "session": "guest" })),
+        ("cost", json!({ "by": "session" })),
+        ("link", json!({ "links": ["issue=42"], "session": "guest" })),
+    ];
+    let trace = |command: &str| {
+        let tracing = tracing(&repo).join(" ");
+        repo.sh(&format!("{tracing} {command}")).ok()
+    };
+    for answer in crate::mcp::ask(&repo, &calls, trace) {
+        crate::mcp::data(&answer);
+    }
+    let mut strange = traced(&repo);
+    strange.retain(|path| !is_ours(path, &gits));
+    assert_eq!(strange, [""; 0]);
+    assert_eq!(marks(&world), [""; 0]);
+}
+
 /// A host has a turn of a context written through a gateway, so that there is a session that is driven.
 fn drive(repo: &Repo<'_>) {
     let token = repo.siglum(&["token", "create", "--name", "host"]).ok();
@@ -502,34 +533,29 @@ fn another_users_repository_gets_no_hooks_and_no_answers() {
 
 /// How a command ends, and the programs that it starts, all the way down.
 fn started(repo: &Repo<'_>, command: &[&str]) -> (Option<i32>, Vec<String>) {
-    let trace = repo.world.root.join("trace");
-    let mut strace = repo.world.command("timeout");
-    strace.args([
-        "120",
-        "strace",
-        "-f",
-        "-qq",
-        "-e",
-        "trace=execve",
-        "-e",
-        "status=successful",
-        "-o",
-    ]);
-    strace.arg(&trace).arg(World::program()).args(command);
-    strace.current_dir(&repo.dir).stdin(Stdio::null());
-    let ended = strace.output().unwrap().status.code();
+    let mut run = repo.world.command("timeout");
+    let run = run.arg("120").args(tracing(repo)).arg(World::program());
+    run.args(command).current_dir(&repo.dir);
+    let ended = run.stdin(Stdio::null()).output().unwrap().status.code();
     assert_ne!(ended, Some(124), "{command:?} does not end");
-    let text = fs::read_to_string(&trace).unwrap();
+    (ended, traced(repo))
+}
+
+/// What stands before a command so that it is written down which programs are started.
+fn tracing(repo: &Repo<'_>) -> Vec<String> {
+    let words = "strace -f -qq -e trace=execve -e status=successful -o".split(' ');
+    let trace = repo.world.root.join("trace").display().to_string();
+    words.map(str::to_owned).chain([trace]).collect()
+}
+
+/// The programs that were started.
+fn traced(repo: &Repo<'_>) -> Vec<String> {
+    let text = fs::read_to_string(repo.world.root.join("trace")).unwrap();
     let path = |line: &str| {
-        Some(
-            line.split_once("execve(\"")?
-                .1
-                .split('"')
-                .next()?
-                .to_owned(),
-        )
+        let (_, started) = line.split_once("execve(\"")?;
+        Some(started.split('"').next()?.to_owned())
     };
-    (ended, text.lines().filter_map(path).collect())
+    text.lines().filter_map(path).collect()
 }
 
 /// The git of this machine, and the one that it starts for its own commands.
