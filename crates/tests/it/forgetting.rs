@@ -377,6 +377,30 @@ fn doctor_finds_an_old_secret_without_telling_it() {
     receipts_verify(&repo);
 }
 
+#[test]
+fn doctor_finds_an_old_secret_in_the_subject_and_the_author_of_a_commit() {
+    let world = World::new();
+    let repo = world.repo();
+    repo.sh("GIT_AUTHOR_NAME='Ada PLACEHOLDER' git commit -q --allow-empty -m 'Use PLACEHOLDER'")
+        .ok();
+    repo.siglum(&["why", "HEAD"]).ok();
+    let token = format!("{}{}", "ghp_", "q7RzW2mLx0Tb9KpVd3Yc5NfHs8JgAe1Uo4Zi");
+    let store = world.store();
+    let sql = "UPDATE commits SET facts = replace(facts, 'PLACEHOLDER', ?1) WHERE facts LIKE '%PLACEHOLDER%'";
+    until("the commit has the secret", || {
+        store.execute(sql, [&token]).is_ok_and(|rows| rows == 1)
+    });
+    drop(store);
+    let ran = repo.siglum(&["doctor", "--secrets", "--json"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let found = answer["data"]["secrets"].as_array().unwrap();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["place"], "facts of commits");
+    forget(&repo, &["--rule", "github-token", "--yes"]);
+    assert!(!contains(&all_stored_bytes(&repo), &token));
+}
+
 /// An agent and git run with secrets in their environment; nothing of it gets anywhere.
 #[test]
 fn environments_leave_no_trace() {
