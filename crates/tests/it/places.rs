@@ -324,6 +324,14 @@ fn a_directory_of_hooks_that_is_missing_is_no_obstacle() {
     let repo = world.repo_made_by(
         "git init -q -b main . && git commit -q --allow-empty -m base && git config core.hooksPath .later",
     );
+    for command in [&["init", "--yes"][..], &["doctor"]] {
+        let ran = repo.siglum(command);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let output = ran.stdout + &ran.stderr;
+        let words: Vec<&str> = output.split_whitespace().collect();
+        let says = "which is no directory: no hook of yours runs until it is one";
+        assert!(words.join(" ").contains(says), "{command:?}: {output}");
+    }
     let mut agent = Agent::start(&repo, "early");
     agent.sh("git commit -q --allow-empty -m one").ok();
     repo.check("before", "HEAD", &agent.certain());

@@ -63,19 +63,24 @@ fn blocks_are_found_wherever_hooks_are_by_now() {
     }
 }
 
-/// The setting was there at `init` and is another one now.
+/// The setting was there at `init`, and is another one now, or its directory is gone.
 #[test]
 fn blocks_are_found_where_hooks_were() {
-    let world = World::new();
-    let repo = world.repo_made_by(
-        "git init -q -b main . && git commit -q --allow-empty -m base && mkdir -p tools && \
-         printf '#!/bin/sh\\ntrue\\n' >tools/commit-msg && git config core.hooksPath tools",
-    );
-    repo.siglum(&["init", "--yes"]).ok();
-    repo.git(&["config", "core.hooksPath", "elsewhere"]);
-    repo.siglum(&["uninstall", "--yes"]).ok();
-    assert_eq!(leftovers(&repo.dir), [""; 0]);
-    assert_eq!(repo.git(&["config", "core.hooksPath"]), "elsewhere");
+    for (since, left) in [
+        ("git config core.hooksPath elsewhere", "elsewhere"),
+        ("rm -r tools", "tools"),
+    ] {
+        let world = World::new();
+        let repo = world.repo_made_by(
+            "git init -q -b main . && git commit -q --allow-empty -m base && mkdir -p tools && \
+             printf '#!/bin/sh\\ntrue\\n' >tools/commit-msg && git config core.hooksPath tools",
+        );
+        assert_ne!(leftovers(&repo.dir), [""; 0], "{since}");
+        repo.sh(since).ok();
+        repo.siglum(&["uninstall", "--yes"]).ok();
+        assert_eq!(leftovers(&repo.dir), [""; 0], "{since}");
+        assert_eq!(repo.git(&["config", "core.hooksPath"]), left, "{since}");
+    }
 }
 
 #[test]

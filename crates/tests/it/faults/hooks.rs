@@ -247,6 +247,30 @@ fn a_home_that_cannot_be_written_to() {
 }
 
 #[test]
+fn a_spool_that_cannot_be_written_to_is_reported() {
+    let world = World::new();
+    let repo = world.repo();
+    until("the worker has left", || world.processes().is_empty());
+    for dir in [
+        world.siglum_home().join("spool"),
+        repo.dir.join(".git/siglum/spool"),
+    ] {
+        let _ = fs::remove_dir_all(&dir);
+        fs::write(&dir, "no directory").unwrap();
+        let doctor = repo.siglum(&["doctor"]);
+        assert_eq!(doctor.code, Some(1), "{doctor:?}");
+        let words: Vec<&str> = doctor.stdout.split_whitespace().collect();
+        for says in [
+            format!("cannot write to the spool {}:", dir.display()),
+            "Make it writable".to_owned(),
+        ] {
+            assert!(words.join(" ").contains(&says), "{says}: {doctor:?}");
+        }
+        fs::remove_file(&dir).unwrap();
+    }
+}
+
+#[test]
 fn a_full_disk() {
     let world = World::new();
     let disk = world.siglum_home();
