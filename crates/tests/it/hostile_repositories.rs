@@ -9,7 +9,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::gateway::client::Client;
-use crate::harness::{Agent, Repo, World, left_out, until};
+use crate::harness::{Agent, Repo, World, left_out, source_lines_with, until};
 
 /// Makes every setting, attribute and hook that can name a program name one that leaves a file behind.
 const HOSTILE: &str = r#"
@@ -575,49 +575,10 @@ fn is_ours(path: &str, gits: &[PathBuf]) -> bool {
 /// Git is started in one place, with everything switched off. What plays or measures has a git of its own.
 #[test]
 fn git_is_started_in_one_place() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut found = Vec::new();
-    for name in [
-        "agents",
-        "cli",
-        "domain",
-        "egress",
-        "engine",
-        "gateway",
-        "gitstore",
-        "ledger",
-        "platform",
-        "store",
-        "telemetry",
-    ] {
-        look_for_git(&crates.join(name).join("src"), &mut found);
-    }
-    assert_eq!(found, [""; 0]);
-}
-
-fn look_for_git(dir: &Path, found: &mut Vec<String>) {
-    for entry in fs::read_dir(dir).unwrap().flatten() {
-        let path = entry.path();
-        let is_test = path
-            .file_name()
-            .is_some_and(|name| name == "tests.rs" || name == "tests");
-        if path.is_dir() && !is_test {
-            look_for_git(&path, found);
-            continue;
-        }
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        let starts = [
-            "Command::new(\"git",
-            "Command::new(env::git",
-            "command(\"git",
-        ];
-        let lines = text
-            .lines()
-            .filter(|line| starts.iter().any(|s| line.contains(s)));
-        found.extend(
-            lines
-                .filter(|_| !is_test)
-                .map(|line| format!("{}: {line}", path.display())),
-        );
-    }
+    let starts = [
+        "Command::new(\"git",
+        "Command::new(env::git",
+        "command(\"git",
+    ];
+    assert_eq!(source_lines_with(&starts), [""; 0]);
 }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use siglum_ledger::{TextColumn, TextForm};
 
-use crate::harness::{Agent, Repo, World};
+use crate::harness::{Agent, Repo, World, source_lines_with};
 
 /// A line of an answer, which a value with an end of a line in it would forge.
 const FORGED: &str = "Committer   Ann, human  [certain]";
@@ -455,6 +455,16 @@ fn shown(repo: &Repo<'_>, command: &[&str]) -> String {
         .output()
         .unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// All that is written out goes through `ui`, which lets nothing through that is obeyed. Lints keep out `println!`.
+#[test]
+fn the_terminal_is_written_to_in_one_place() {
+    let mut found = source_lines_with(&["io::stdout", "io::stderr"]);
+    let all = found.len();
+    found.retain(|line| !line.contains("/cli/src/ui/"));
+    assert_eq!(found, [""; 0]);
+    assert!(all > 0);
 }
 
 #[test]
