@@ -203,6 +203,45 @@ fn a_version(repo: &Repo<'_>) -> PathBuf {
     found
 }
 
+/// What an edit was made of is brought to the disk by the worker.
+#[test]
+fn no_hook_waits_for_a_file_version_to_be_on_the_disk() {
+    let world = World::new();
+    let repo = world.repo();
+    let lock = world.hold_worker();
+    let program = world.siglum_home().join("bin/siglum");
+    let path = repo.dir.join("a.txt");
+    let unsynced = || {
+        let dir = world.siglum_home().join("objects/unsynced");
+        fs::read_dir(dir).map_or(0, Iterator::count)
+    };
+    for event in ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"] {
+        if event == "PostToolUse" {
+            fs::write(&path, "one\n").unwrap();
+        }
+        let payload = json!({
+            "session_id": "s1", "hook_event_name": event, "cwd": repo.dir, "prompt": "Go", "tool_name": "Write",
+            "tool_use_id": "t1", "tool_input": { "file_path": path, "content": "one\n" },
+            "tool_response": { "type": "create", "filePath": path, "content": "one\n", "structuredPatch": [] },
+        });
+        fs::write(world.root.join("payload"), payload.to_string()).unwrap();
+        let script = format!(
+            "strace -f -y -e trace=fsync,fdatasync,syncfs,sync -o ../trace '{}' hook claude-code <../payload",
+            program.display()
+        );
+        repo.sh(&script).ok();
+        let trace = fs::read_to_string(world.root.join("trace")).unwrap();
+        let waits = trace.contains("/objects") || trace.contains("syncfs(");
+        assert!(!waits, "{event}: {trace}");
+    }
+    assert!(unsynced() > 0, "the version is stored");
+    drop(lock);
+    until("the worker has synced it", || {
+        repo.siglum(&["worker", "--once"]);
+        unsynced() == 0
+    });
+}
+
 /// A program that hangs is left by the hook itself, in the end.
 #[test]
 fn a_hook_that_hangs_is_over_some_day() {
