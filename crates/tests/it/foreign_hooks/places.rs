@@ -63,6 +63,31 @@ fn hooks_that_come_later_are_named_by_doctor_and_called_after_its_fix() {
     assert!(ran.exists(), "their reference-transaction runs");
 }
 
+/// As managers of hooks leave them that write their own or clear the directory.
+#[test]
+fn hooks_that_are_wiped_are_named_by_doctor_and_come_back_by_its_fix() {
+    for wipe in [
+        "rm -r .git/hooks",
+        "rm .git/hooks/*",
+        "for hook in .git/hooks/*; do printf '#!/bin/sh\\ntrue\\n' >$hook; done",
+    ] {
+        let world = World::new();
+        let repo = world.repo();
+        repo.sh(wipe).ok();
+        let doctor = repo.siglum(&["doctor"]);
+        assert_eq!(doctor.code, Some(1), "{wipe}: {doctor:?}");
+        for name in ["prepare-commit-msg", "commit-msg", "post-commit"] {
+            let line = format!("{name} does not call siglum");
+            assert!(doctor.stdout.contains(&line), "{wipe}: {doctor:?}");
+        }
+        repo.siglum(&["doctor", "--fix"]).ok();
+        repo.siglum(&["doctor"]).ok();
+        repo.git(&["commit", "-q", "--allow-empty", "-m", "seen"]);
+        let why = repo.why("HEAD");
+        assert_eq!(why.0["seen_by"], "hook", "{wipe}");
+    }
+}
+
 /// Commits, refs and pushes from wherever git may stand, each of which leaves all as it was but for commits.
 const EVERYWHERE: &str = r#"set -e; top=$PWD; name=${PWD##*/}; rm -rf ../else ../clone ../remote
 commit() { git "$@" commit -q --allow-empty -m made; }
