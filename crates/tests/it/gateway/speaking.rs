@@ -450,6 +450,31 @@ fn no_credential_says_a_row_that_is_not_its_own() {
     });
 }
 
+#[test]
+fn what_a_batch_changes_is_in_the_audit_by_kind_and_by_whose_token() {
+    let laptop = Laptop::new();
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        send(&gateway.launcher(), &laptop.batch).is(200);
+        let taken = audited(&gateway, "replica.taken");
+        assert_eq!(taken.len(), 1, "{taken:?}");
+        let actor = taken[0]["actor"].as_str().unwrap();
+        assert!(actor.starts_with("token "), "{actor}");
+        let body = &taken[0]["body"];
+        assert_eq!(body["ledger"], laptop.batch.ledger.to_string());
+        for kind in [
+            "repositories",
+            "sessions",
+            "receipts",
+            "statements",
+            "checkpoints",
+            "commits",
+        ] {
+            assert!(body[kind].as_u64().is_some_and(|n| n > 0), "{kind}: {body}");
+        }
+    });
+}
+
 /// Another tenant has the same ids in a store of its own, where it may say all of it.
 #[test]
 fn no_credential_of_another_tenant_changes_a_row_of_this_one() {
