@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Shows which kinds of secrets programs remove, of those that four other scanners name, and which look-alikes they spare.
 
-    secrets.py [--all] NAME=PROGRAM...    such as before=OLD/siglum after=target/debug/siglum
+    secret_kinds.py [--all] NAME=PROGRAM...    such as before=OLD/siglum after=target/debug/siglum
 
 Each kind of crates/domain/src/redact/corpus/scanners.txt is drawn three times, and each drawn secret is put into three
 texts. All are the prompts of one transcript, which each program imports into a home of its own and shows again. A kind is
