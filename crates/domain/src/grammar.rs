@@ -321,6 +321,16 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_that_nobody_named_is_the_same_text_in_every_ledger() {
+        assert_eq!(AgentName::unnamed().as_str(), "unknown");
+        assert_eq!(AgentName::unnamed().named(), None);
+        let read = AgentName::new("unknown").unwrap();
+        assert_eq!(read.named(), None);
+        let known = AgentName::new("codex").unwrap();
+        assert_eq!(known.named(), Some(&known));
+    }
+
+    #[test]
     fn an_agent_is_not_named_by_a_secret() {
         assert!(AgentName::new("claude-code").is_ok());
         assert!(AgentName::new("an-agent-with-a-rather-long-name").is_ok());

@@ -136,7 +136,7 @@ pub(crate) fn unreadable_session(id: SessionId, why: &dyn std::fmt::Display) -> 
         quarantined: Some(format!("its record cannot be read: {why}")),
         ..SessionRecord::new(
             id,
-            AgentName::new("unknown").expect("because it keeps to the grammar"),
+            AgentName::unnamed(),
             ConversationId::of_native(None, id),
             LedgerId::from_uuid(id.uuid()),
             Mode::Observed,

@@ -81,8 +81,8 @@ pub(super) fn kit(subject: &Subject) -> Attributes {
     let natives: Vec<String> = subject.natives.iter().map(ToString::to_string).collect();
     kit = kit
         .text(SESSION_KEY, &subject.session.to_string())
-        .text("gen_ai.agent.name", subject.agent.as_str())
-        .text("siglum.agent", subject.agent.as_str())
+        .some("gen_ai.agent.name", subject.agent())
+        .some("siglum.agent", subject.agent())
         .some(NATIVE_KEY, natives.last().map(String::as_str))
         .some("session.previous_id", subject.previous.as_deref())
         .some("vcs.repository.url.full", subject.repository.as_deref());

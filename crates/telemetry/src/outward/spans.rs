@@ -94,7 +94,6 @@ impl<'a> Writer<'a> {
     /// The turn itself. It has no parent, unless whoever asked for it was being traced.
     pub(super) fn root(&self) -> Span {
         let (part, turn) = (self.shape.part, self.shape.now);
-        let agent = self.shape.subject.agent.as_str();
         let origin = self.shape.origin();
         let opened = turn.opened.unwrap_or_default();
         let attributes = self
@@ -112,7 +111,7 @@ impl<'a> Writer<'a> {
             trace_id: origin.trace.bytes().to_vec(),
             span_id: origin.span.bytes().to_vec(),
             parent_span_id: parent.unwrap_or_default(),
-            name: format!("invoke_agent {agent}"),
+            name: span_name("invoke_agent", self.shape.subject.agent()),
             kind: SpanKind::Internal as i32,
             flags: SAMPLED,
             links: part.links.iter().map(link).collect(),
@@ -148,7 +147,7 @@ impl<'a> Writer<'a> {
             // The tokens that it had before were told as another span.
             News::Growth(_) => format!("{}+{}", message.event, sum(message.tokens)),
         };
-        let kind = provider(self.shape.subject.agent.as_str(), model);
+        let kind = provider(self.shape.subject.agent(), model);
         let attributes = self
             .kit("LLM", "chat")
             .some("siglum.agent.id", subagent)
@@ -164,10 +163,9 @@ impl<'a> Writer<'a> {
                 self.content.text(message.parts.last()).as_deref(),
             );
         let started = moments::request_time(self.shape.now, subagent, message.at);
-        let name_of_span = model.map_or_else(|| "chat".to_owned(), |m| format!("chat {m}"));
         Some(Span {
             span_id: self.shape.span(&name).bytes().to_vec(),
-            name: name_of_span,
+            name: span_name("chat", model),
             kind: SpanKind::Client as i32,
             attributes: priced(counted(attributes, news.tokens()), message, news.tokens())
                 .into_vec(),
@@ -228,8 +226,8 @@ impl<'a> Writer<'a> {
             false => (around.bytes().to_vec(), Vec::new()),
         };
         let name = match view.agent_type.as_str() {
-            "" => self.shape.subject.agent.as_str(),
-            kind => kind,
+            "" => self.shape.subject.agent(),
+            kind => Some(kind),
         };
         let attributes = self
             .kit("AGENT", "invoke_agent")
@@ -244,7 +242,7 @@ impl<'a> Writer<'a> {
             span_id: self.shape.around(Some(id)).bytes().to_vec(),
             parent_span_id: parent,
             flags: SAMPLED,
-            name: format!("invoke_agent {name}"),
+            name: span_name("invoke_agent", name),
             kind: SpanKind::Internal as i32,
             links,
             attributes: attributes.into_vec(),
@@ -315,8 +313,13 @@ const fn class(class: ToolClass) -> &'static str {
     }
 }
 
+/// The name of a span: the operation, and the name of the model or agent, if it has one.
+fn span_name(operation: &str, of: Option<&str>) -> String {
+    of.map_or_else(|| operation.to_owned(), |of| format!("{operation} {of}"))
+}
+
 /// The provider by the convention's word for it; by the agent, where the model does not tell.
-fn provider(agent: &str, model: Option<&str>) -> &'static str {
+fn provider(agent: Option<&str>, model: Option<&str>) -> &'static str {
     const MODELS: [(&str, &str); 6] = [
         ("claude", "anthropic"),
         ("gpt", "openai"),
@@ -333,7 +336,7 @@ fn provider(agent: &str, model: Option<&str>) -> &'static str {
     ];
     let model = model.unwrap_or_default();
     let by_model = MODELS.iter().find(|(head, _)| model.starts_with(head));
-    let by_agent = || AGENTS.iter().find(|(name, _)| *name == agent);
+    let by_agent = || AGENTS.iter().find(|(name, _)| agent == Some(*name));
     by_model.or_else(by_agent).map_or("", |(_, name)| name)
 }
 

@@ -13,7 +13,8 @@ pub struct Subject {
     pub session: SessionId,
     /// What the outside world calls it.
     pub conversation: ConversationId,
-    pub agent: AgentName,
+    /// The product that does the work; `None` where nobody named it.
+    pub agent: Option<AgentName>,
     /// What the agent calls it, oldest first.
     pub natives: Vec<NativeId>,
     /// The conversation that it was copied from, or that it followed in the same process.
@@ -21,6 +22,13 @@ pub struct Subject {
     /// The address of its repository, without whatever would let somebody in.
     pub repository: Option<String>,
     pub links: Vec<Link>,
+}
+
+impl Subject {
+    /// The name of its agent, if anybody named it.
+    pub(super) fn agent(&self) -> Option<&str> {
+        self.agent.as_ref().map(AgentName::as_str)
+    }
 }
 
 /// Why a trace points to another one.

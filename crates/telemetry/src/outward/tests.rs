@@ -34,7 +34,7 @@ fn subject() -> Subject {
     Subject {
         session: session(),
         conversation: ConversationId::new("S1").unwrap(),
-        agent: AgentName::new("claude-code").unwrap(),
+        agent: Some(AgentName::new("claude-code").unwrap()),
         natives: vec![native],
         previous: Some("S0".to_owned()),
         repository: Some("https://host.example/a/b".to_owned()),
@@ -240,6 +240,7 @@ fn every_span_has_the_kit_and_the_first_one_no_parent() {
         ] {
             assert_eq!(text(span, key), Some("S1"), "{key} of {}", span.name);
         }
+        assert_eq!(text(span, "siglum.agent"), Some("claude-code"));
         assert_eq!(text(span, "siglum.native_session.id"), Some("h1"));
         assert_eq!(text(span, "session.previous_id"), Some("S0"));
         assert_eq!(text(span, "siglum.agent.role"), Some("coder"));
@@ -257,6 +258,32 @@ fn every_span_has_the_kit_and_the_first_one_no_parent() {
     assert_eq!(roots.len(), 1);
     assert_eq!(roots[0].name, "invoke_agent claude-code");
     assert_eq!(spans.last(), Some(roots[0]), "the first span is told last");
+}
+
+#[test]
+fn an_agent_that_nobody_named_has_no_name_in_spans() {
+    let entries = usual().0;
+    let part = TurnPart {
+        id: turn_id(),
+        index: 0,
+        parent: None,
+        links: Vec::new(),
+        checkpoints: Vec::new(),
+        messages: unexported(&entries, 0),
+        entries,
+        exported: 0,
+    };
+    let nameless = Subject {
+        agent: None,
+        ..subject()
+    };
+    let spans = turn(&nameless, &part, Content::Off);
+    assert_eq!(spans.last().unwrap().name, "invoke_agent");
+    for span in &spans {
+        for key in ["gen_ai.agent.name", "siglum.agent"] {
+            assert_eq!(text(span, key), None, "{key} of {}", span.name);
+        }
+    }
 }
 
 #[test]
