@@ -208,7 +208,7 @@ fn commits_are_listed_by_repository_and_first_digits() {
         let row = &page["items"][0];
         assert_eq!(row["repository"], "/r0/.git", "{page}");
         assert_eq!(
-            (&row["verdict"], &row["committer"]),
+            (&row["committer"]["verdict"], &row["committer"]["kind"]),
             (&json!("unknown"), &json!("unknown"))
         );
         for (query, field) in [
