@@ -44,6 +44,10 @@ fn a_commit_has_the_same_answer_at_every_door() {
     let served = Served::over(&world, &world.siglum_home());
     let found = served.get(&format!("/v1/commits/{}", repo.id("HEAD")));
     assert_eq!(found["items"], json!([command]));
+    until("the reading of its prompt is in the audit", || {
+        let read = served.get("/v1/audit?action=transcript.read");
+        read["items"][0]["session"] == committer["session"]
+    });
 }
 
 #[test]

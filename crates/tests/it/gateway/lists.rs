@@ -211,6 +211,9 @@ fn commits_are_listed_by_repository_and_first_digits() {
             (&row["committer"]["verdict"], &row["committer"]["kind"]),
             (&json!("unknown"), &json!("unknown"))
         );
+        // Git was not asked, and when it was recorded is not when it was made.
+        assert!(row["recorded_at"].is_string(), "{page}");
+        assert!(row["committed_at"].is_null(), "{page}");
         for (query, field) in [
             ("prefix=abc", "prefix"),
             ("prefix=ABCD", "prefix"),
