@@ -291,13 +291,12 @@ pub fn recorded(
     for record in records {
         let place = record.repository;
         let claim = why::claim(&why::stated(tx, (place, place), &record.commit)?);
-        let facts = record.facts.clone();
-        let (author, subject) = facts.map(|f| (f.author, f.subject)).unwrap_or_default();
+        let facts = record.facts.as_ref();
         let git = ListedCommit {
             commit: record.commit.clone(),
-            committed: record.facts.as_ref().map_or(record.at, |f| f.committed),
-            author,
-            subject,
+            committed: facts.map_or(record.at, |f| f.committed),
+            author: facts.map(|f| f.author.clone()).unwrap_or_default(),
+            subject: facts.map(|f| f.subject.clone()).unwrap_or_default(),
         };
         let commit = recorded_commit(tx, git, record, claim, within)?;
         for id in named(&commit) {
