@@ -1,11 +1,12 @@
 //! `siglum link`: facts attached to a session, by hand.
 
 use clap::Subcommand;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::link::{Link, LinkError};
 use siglum_engine::identity::links::{self, Change, Changed};
 use siglum_engine::identity::statements;
+pub use siglum_engine::views::commits::LinkJson as Fact;
 use siglum_engine::views::find;
 use siglum_ledger::{Ledger, read};
 
@@ -84,15 +85,6 @@ pub struct Json {
     changed: usize,
 }
 
-/// A fact attached to a session.
-#[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Fact {
-    field: String,
-    /// A number, or text.
-    value: serde_json::Value,
-}
-
 /// Which sessions a list is of, by what is attached to them. All that is said must be attached.
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct Facts {
@@ -123,22 +115,6 @@ impl Facts {
 pub fn words(links: &[Link]) -> String {
     let words: Vec<String> = links.iter().map(Link::to_string).collect();
     words.join(", ")
-}
-
-impl Fact {
-    /// The fact, if it is one that this program knows.
-    pub fn to_link(&self) -> Option<Link> {
-        Link::from_json(&self.field, &self.value).ok()
-    }
-}
-
-impl From<&Link> for Fact {
-    fn from(link: &Link) -> Self {
-        Self {
-            field: link.field().to_owned(),
-            value: link.to_json(),
-        }
-    }
 }
 
 pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {

@@ -1,5 +1,6 @@
 //! Answers about sessions, their cost, pipelines, and the state of the ledger.
 
+pub mod commits;
 pub mod cost;
 pub mod doctor;
 pub mod file_history;
