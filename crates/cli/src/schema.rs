@@ -145,7 +145,6 @@ const SCHEMAS: &[Row] = &[
     (statusline::SCHEMA, schema_for::<statusline::Json>),
     (sync::SCHEMA, schema_for::<sync::Json>),
     (tail::SCHEMA, schema_for::<tail::Json>),
-    (team::cost::SCHEMA, schema_for::<team::cost::Json>),
     (team::search::SCHEMA, schema_for::<team::search::Json>),
     (team::session::SCHEMA, schema_for::<team::session::Json>),
     (team::sessions::SCHEMA, schema_for::<team::sessions::Json>),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, schema_for};
 use serde_json::{Value, json};
 use siglum_engine::driven::heartbeat::{Form, HeartbeatJson, TickJson};
+use siglum_engine::views::cost::CostReportJson;
 use siglum_engine::views::pipeline::{Bundle, GraphJson};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
@@ -35,6 +36,7 @@ macro_rules! shared {
 }
 
 shared! {
+    CostReport: CostReportJson, parts "Cost";
     Heartbeat: HeartbeatJson, parts "Heartbeat";
     HeartbeatForm: Form, parts "Heartbeat";
     HeartbeatTick: TickJson, parts "Heartbeat";
@@ -140,6 +142,7 @@ mod tests {
 
     #[test]
     fn nothing_of_a_schema_is_lost_on_its_way_into_the_document() {
+        keeps::<CostReportJson>("Cost");
         keeps::<HeartbeatJson>("Heartbeat");
         keeps::<Form>("Heartbeat");
         keeps::<TickJson>("Heartbeat");

@@ -119,8 +119,8 @@ fn rows(costs: &Value) -> Vec<(Option<String>, u64, u64)> {
 fn row(row: &Value) -> (Option<String>, u64, u64) {
     (
         row["key"].as_str().map(str::to_owned),
-        row["tokens"]["output"].as_u64().unwrap(),
-        row["cost"]["nano_usd"].as_u64().unwrap(),
+        row["usage"]["tokens"]["output"].as_u64().unwrap(),
+        row["usage"]["cost"]["nano_usd"].as_u64().unwrap(),
     )
 }
 

@@ -198,12 +198,12 @@ fn what_a_forgotten_session_cost_is_still_counted() {
     let by = |what: &str| world.json(&repo.dir, &["cost", "--by", what]);
     let (model, branch) = (by("model"), by("branch"));
     assert_eq!(model["total"]["messages"], 2, "{model}");
-    assert_eq!(branch["rows"][0]["messages"], 2, "{branch}");
+    assert_eq!(branch["rows"][0]["usage"]["messages"], 2, "{branch}");
 
     forget(&repo, &["one", "--yes"]);
     assert_eq!(by("model"), model);
     let branch = by("branch");
-    assert_eq!(branch["rows"][0]["messages"], 1, "{branch}");
+    assert_eq!(branch["rows"][0]["usage"]["messages"], 1, "{branch}");
     assert_eq!(
         branch["rows"][1]["key"],
         Value::Null,

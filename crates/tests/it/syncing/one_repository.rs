@@ -122,7 +122,10 @@ fn a_repository_on_two_laptops_is_one_by_its_remote() {
     let costs = json_there(&gateway, &ann, &cost);
     assert_eq!(costs["rows"].as_array().unwrap().len(), 1, "{costs}");
     assert_eq!(costs["rows"][0]["repository_remote"], REMOTE, "{costs}");
-    assert_eq!(costs["rows"][0]["tokens"]["output"], 200, "{costs}");
+    assert_eq!(
+        costs["rows"][0]["usage"]["tokens"]["output"], 200,
+        "{costs}"
+    );
     assert!(there(&gateway, &ann, &cost).ok().contains(REMOTE));
     let unknown = ["session", "list", "--repository", "github.com/o/other"];
     let ran = there(&gateway, &ann, &unknown);

@@ -12,9 +12,9 @@ use siglum_ledger::{CommitRecord, Ledger, LedgerError, Statement, Transaction, r
 
 use super::PipelineError;
 use super::graph::{parts, sent};
-use super::json::TokensJson;
 use crate::Here;
 use crate::damage::undamaged;
+use crate::views::cost::TokensJson;
 
 /// How many commits of a session a bundle has at most.
 const COMMITS_MOST: usize = 10_000;

@@ -3,11 +3,10 @@
 #[cfg(feature = "schemas")]
 use schemars::JsonSchema;
 use serde::Serialize;
-use siglum_domain::observation::Tokens;
 use siglum_domain::pipeline::{Check, CheckCounts, Contract, Graph, Instance, Phase, Review};
-use siglum_domain::price::Cost;
 
 use super::graph::sent;
+use crate::views::cost::{CostJson, TokensJson};
 
 /// A pipeline as it stands.
 #[derive(Debug, Clone, Serialize)]
@@ -165,52 +164,6 @@ pub struct CountsJson {
     contradictory: u64,
     /// Whether there are checks, and each one ran and passed.
     all_passed: bool,
-}
-
-/// Tokens.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schemas", derive(JsonSchema))]
-pub struct TokensJson {
-    input: u64,
-    output: u64,
-    cache_read: u64,
-    cache_write: u64,
-}
-
-/// Cost at list prices.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schemas", derive(JsonSchema))]
-pub struct CostJson {
-    /// The known part, in billionths of a US dollar.
-    nano_usd: u64,
-    /// The same in US dollars.
-    usd: String,
-    /// Whether all of it is known.
-    complete: bool,
-    /// The tokens of models without a price.
-    unpriced: TokensJson,
-}
-
-impl From<&Cost> for CostJson {
-    fn from(cost: &Cost) -> Self {
-        Self {
-            nano_usd: cost.known.saturating(),
-            usd: cost.known.to_string(),
-            complete: cost.is_whole(),
-            unpriced: cost.unpriced.into(),
-        }
-    }
-}
-
-impl From<Tokens> for TokensJson {
-    fn from(t: Tokens) -> Self {
-        Self {
-            input: t.input,
-            output: t.output,
-            cache_read: t.cache_read,
-            cache_write: t.cache_write,
-        }
-    }
 }
 
 impl From<&CheckCounts> for CountsJson {
