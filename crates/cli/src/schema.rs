@@ -26,7 +26,7 @@ const SCHEMAS: &[Row] = &[
     (check::SCHEMA, schema_for::<check::Json>),
     (
         checkpoint::list::SCHEMA,
-        schema_for::<checkpoint::list::Json>,
+        schema_for::<siglum_engine::views::checkpoints::CheckpointListJson>,
     ),
     (
         checkpoint::show::SCHEMA,

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, schema_for};
 use serde_json::{Value, json};
 use siglum_engine::driven::heartbeat::{Form, HeartbeatJson, TickJson};
+use siglum_engine::views::checkpoints::{CheckpointJson, CheckpointListJson};
 use siglum_engine::views::cost::CostReportJson;
 use siglum_engine::views::pipeline::{Bundle, GraphJson};
 use utoipa::openapi::RefOr;
@@ -36,6 +37,8 @@ macro_rules! shared {
 }
 
 shared! {
+    Checkpoint: CheckpointJson, parts "Checkpoint";
+    CheckpointList: CheckpointListJson, parts "Checkpoint";
     CostReport: CostReportJson, parts "Cost";
     Heartbeat: HeartbeatJson, parts "Heartbeat";
     HeartbeatForm: Form, parts "Heartbeat";
@@ -142,6 +145,7 @@ mod tests {
 
     #[test]
     fn nothing_of_a_schema_is_lost_on_its_way_into_the_document() {
+        keeps::<CheckpointListJson>("Checkpoint");
         keeps::<CostReportJson>("Cost");
         keeps::<HeartbeatJson>("Heartbeat");
         keeps::<Form>("Heartbeat");

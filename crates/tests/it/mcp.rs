@@ -340,13 +340,13 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
         &repo.dir,
         &["checkpoint", "list", "--all", "--role", "coder"],
     );
-    let links = &answer["checkpoints"][0]["pins"][0]["links"];
+    let links = &answer["items"][0]["pins"][0]["links"];
     assert_eq!(links[0], json!({"field": "issue_number", "value": 42}));
     let none = world.json(
         &repo.dir,
         &["checkpoint", "list", "--all", "--phase", "none"],
     );
-    assert_eq!(none["checkpoints"], json!([]));
+    assert_eq!(none["items"], json!([]));
     let shown = repo.siglum(&["checkpoint", "list", "--all"]).ok();
     assert!(shown.contains("issue 42, role coder"), "{shown}");
 }

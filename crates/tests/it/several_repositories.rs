@@ -81,10 +81,7 @@ fn lists_of_a_repository_are_there_from_anywhere() {
     assert!(sessions.contains("\"there\"") && !sessions.contains("\"here\""));
     let checkpoints = of(&["checkpoint", "list", "--json"]);
     let checkpoints: Value = serde_json::from_str(&checkpoints).unwrap();
-    assert_eq!(
-        checkpoints["data"]["checkpoints"].as_array().unwrap().len(),
-        1
-    );
+    assert_eq!(checkpoints["data"]["items"].as_array().unwrap().len(), 1);
     assert!(of(&["search", "there"]).contains("there"));
     of(&["cost"]);
     let nowhere = repo.siglum(&["session", "list", "--repository", ".."]);

@@ -1,5 +1,6 @@
-//! Answers about sessions, their cost, pipelines, and the state of the ledger.
+//! Answers about sessions, their checkpoints and cost, pipelines, and the state of the ledger.
 
+pub mod checkpoints;
 pub mod cost;
 pub mod doctor;
 pub mod file_history;

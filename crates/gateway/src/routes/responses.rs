@@ -8,11 +8,10 @@ use siglum_domain::{RepositoryId, SessionId};
 use siglum_engine::Here;
 use siglum_engine::driven::{remote, turn};
 use siglum_ledger::{
-    CheckpointRecord, LedgerError, RepositoryRecord, SessionFilter, SessionListing, Summary,
-    Transaction,
+    LedgerError, RepositoryRecord, SessionFilter, SessionListing, Summary, Transaction,
 };
 
-use crate::wire::{Checkpoint, Link, Pin, Session};
+use crate::wire::Session;
 
 /// The answer to a request that makes something: 201, and 200 where it was there already.
 pub(super) fn created<T>(body: T, already: bool) -> (StatusCode, Json<T>) {
@@ -128,33 +127,6 @@ pub(super) fn shown_sessions(
     for (listing, item) in listings.iter().zip(sessions(tx, listings)?) {
         let held = turn::waits(here, tx, listing.record.id)?;
         items.push(item.holding(held.as_ref()));
-    }
-    Ok(items)
-}
-
-/// Checkpoints with what is attached to their sessions.
-pub(super) fn checkpoints(
-    tx: &mut dyn Transaction,
-    records: &[CheckpointRecord],
-) -> Result<Vec<Checkpoint>, LedgerError> {
-    let mut known = KnownRepositories::default();
-    let mut items = Vec::with_capacity(records.len());
-    for record in records {
-        let repository = match record.repository {
-            Some(id) => known.get(tx, id)?.map(|r| r.common_dir),
-            None => None,
-        };
-        let mut pins = Vec::new();
-        for (session, sequence) in &record.pins {
-            let links =
-                siglum_engine::identity::statements::links(&tx.statements_of_session(*session)?);
-            pins.push(Pin {
-                session: session.to_string(),
-                sequence: *sequence,
-                links: links.iter().map(Link::from).collect(),
-            });
-        }
-        items.push(Checkpoint::new(record, pins, repository));
     }
     Ok(items)
 }

@@ -64,13 +64,13 @@ fn a_session_is_ended_and_erased_on_either_store() {
         assert_eq!(ended["before"], false, "{ended}");
         let list = ["checkpoint", "list", "--session", &session];
         let checkpoints = siglum(store, &list);
-        let checkpoint = &checkpoints["checkpoints"][0];
+        let checkpoint = &checkpoints["items"][0];
         let pinned = &checkpoint["pins"][0]["session"];
         assert_eq!(*pinned, session.as_str(), "{checkpoints}");
-        let name = checkpoint["checkpoint"].as_str().unwrap();
+        let name = checkpoint["id"].as_str().unwrap();
         for args in [&["checkpoint", "show", name][..], &["show", name]] {
             let shown = siglum(store, args);
-            assert_eq!(shown["checkpoint"]["checkpoint"], name, "{shown}");
+            assert_eq!(shown["id"], name, "{shown}");
         }
         is_sound(store);
         let pattern = ["forget", "--pattern", "do t", "--dry-run"];

@@ -116,7 +116,7 @@ fn a_repository_on_two_laptops_is_one_by_its_remote() {
             &ann,
             &["checkpoint", "list", "--repository", name],
         );
-        assert_eq!(texts(&checkpoints["checkpoints"], "commit"), commits);
+        assert_eq!(texts(&checkpoints["items"], "commit"), commits);
     }
     let cost = ["cost", "--by", "repository", "--repository", REMOTE];
     let costs = json_there(&gateway, &ann, &cost);

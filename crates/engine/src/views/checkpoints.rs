@@ -1,0 +1,137 @@
+//! Checkpoints as they are sent: one form for the command line and the API.
+
+#[cfg(feature = "schemas")]
+use schemars::JsonSchema;
+use serde::Serialize;
+use siglum_domain::link::Link;
+use siglum_domain::{CheckpointId, Oid, SessionId, Timestamp};
+use siglum_ledger::{CheckpointKind, CheckpointRecord, LedgerError, RepositoryRecord, Transaction};
+
+use crate::identity::{repositories, statements};
+
+/// A checkpoint.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
+pub struct CheckpointJson {
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
+    pub id: CheckpointId,
+    /// Whether it pins sessions to a commit, to their end, or to a point that somebody chose.
+    #[cfg_attr(
+        feature = "schemas",
+        schemars(with = "String", extend("enum" = ["commit", "end", "manual"]))
+    )]
+    pub kind: CheckpointKind,
+    /// The repository of its commit: the git common directory, or the name that others gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
+    pub commit: Option<Oid>,
+    #[cfg_attr(
+        feature = "schemas",
+        schemars(with = "String", extend("format" = "date-time"))
+    )]
+    pub at: Timestamp,
+    pub pins: Vec<PinJson>,
+}
+
+/// A session up to a sequence of its log.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
+pub struct PinJson {
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
+    pub session: SessionId,
+    pub sequence: u64,
+    /// Current links of the session, including links attached after the checkpoint.
+    pub links: Vec<LinkJson>,
+}
+
+/// A fact attached to a session.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
+pub struct LinkJson {
+    field: String,
+    /// Value: a number or text; for a label, `key=value`.
+    #[cfg_attr(feature = "schemas", schemars(extend("type" = ["integer", "string"])))]
+    value: serde_json::Value,
+}
+
+/// Checkpoints, newest first.
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "schemas", derive(JsonSchema))]
+pub struct CheckpointListJson {
+    /// Newest first.
+    pub items: Vec<CheckpointJson>,
+    /// Pass it to the API as `cursor` to get the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
+    pub next: Option<CheckpointId>,
+}
+
+/// Checkpoints with what is attached to their sessions.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn shown(
+    tx: &mut dyn Transaction,
+    records: &[CheckpointRecord],
+) -> Result<Vec<CheckpointJson>, LedgerError> {
+    let known = match records.iter().any(|record| record.repository.is_some()) {
+        true => repositories::known(tx)?,
+        false => Vec::new(),
+    };
+    let shown = |record| CheckpointJson::read(tx, record, &known);
+    records.iter().map(shown).collect()
+}
+
+impl CheckpointJson {
+    fn read(
+        tx: &mut dyn Transaction,
+        record: &CheckpointRecord,
+        known: &[RepositoryRecord],
+    ) -> Result<Self, LedgerError> {
+        let mut pins = Vec::with_capacity(record.pins.len());
+        for (session, sequence) in &record.pins {
+            let links = statements::links(&tx.statements_of_session(*session)?);
+            pins.push(PinJson {
+                session: *session,
+                sequence: *sequence,
+                links: links.iter().map(LinkJson::from).collect(),
+            });
+        }
+        let repository = known.iter().find(|r| Some(r.id) == record.repository);
+        Ok(Self {
+            id: record.id,
+            kind: record.kind,
+            repository: repository.map(|r| r.common_dir.clone()),
+            commit: record.commit.clone(),
+            at: record.at,
+            pins,
+        })
+    }
+
+    /// What is attached now to the sessions that it pins, each fact once.
+    #[must_use]
+    pub fn links(&self) -> Vec<Link> {
+        let links = self.pins.iter().flat_map(|pin| &pin.links);
+        let mut links: Vec<Link> = links.filter_map(LinkJson::to_link).collect();
+        links.sort();
+        links.dedup();
+        links
+    }
+}
+
+impl LinkJson {
+    fn to_link(&self) -> Option<Link> {
+        Link::from_json(&self.field, &self.value).ok()
+    }
+}
+
+impl From<&Link> for LinkJson {
+    fn from(link: &Link) -> Self {
+        Self {
+            field: link.field().to_owned(),
+            value: link.to_json(),
+        }
+    }
+}
