@@ -10,6 +10,7 @@ use super::server::{Gateway, base, on_a_file, tenant, token_for};
 use crate::costs::spend;
 use crate::faults::store::Store;
 use crate::harness::{Agent, Repo, World, until};
+use crate::mcp;
 use crate::moved_repositories::looked_at;
 
 /// What stands in the prompt alone.
@@ -244,6 +245,64 @@ fn a_fresh_clone_answers_the_ten_questions() {
             gateway.address
         );
         assert!(doctor.contains(&text), "{doctor}");
+    });
+}
+
+/// An answer without what only the command adds.
+#[track_caller]
+fn without(mut answer: Value, added: &[&str]) -> Value {
+    let fields = answer.as_object_mut().unwrap();
+    for field in added {
+        assert!(fields.remove(*field).is_some(), "{field}");
+    }
+    answer
+}
+
+#[test]
+fn a_question_has_one_answer_at_every_door() {
+    on_a_file(|store| {
+        let world = &store.world;
+        let repo = world.repo_made_by(
+            "git init -q -b main . && git commit -q --allow-empty -m base && \
+             git remote add origin git@github.com:o/r.git",
+        );
+        let mut agent = working(&repo);
+        repo.siglum(&["link", "add", "one", "issue=42"]).ok();
+        spend(&repo, &mut agent);
+        agent.end("exit");
+        agent.quit();
+        until("the worker has left", || world.processes().is_empty());
+        repo.siglum(&["worker", "--once"]).ok();
+        looked_at(world);
+        let gateway = Gateway::start(store);
+        let colleague = asking(store, &gateway, Scope::Launcher);
+        let clone = cloned(&colleague, &repo);
+        clone
+            .sh("git remote set-url origin https://github.com/o/r.git")
+            .ok();
+        let get = |path: &str| gateway.launcher().get(path).is(200);
+        for by in ["issue", "session", "model"] {
+            let cost = ["cost", "--by", by, "--since", "all"];
+            let answer = world.json(&repo.dir, &cost);
+            assert_eq!(answer["total"]["tokens"]["output"], 100, "{answer}");
+            let path = format!("/v1/cost?by={by}&repository=github.com/o/r");
+            assert_eq!(get(&path), answer);
+            let team = colleague.json(&clone.dir, &[&cost[..], &["--team"]].concat());
+            assert_eq!(without(team, &["source"]), answer);
+            let call = ("cost", json!({ "by": by, "since": "all" }));
+            let told = mcp::ask(&repo, &[call], |command| repo.sh(command).ok());
+            assert_eq!(*mcp::data(&told[0]), answer);
+        }
+        let listed = world.json(&repo.dir, &["checkpoint", "list"]);
+        let checkpoint = &listed["items"][0];
+        let pinned = &checkpoint["pins"][0]["links"][0];
+        assert_eq!(pinned["field"], "issue_number", "{listed}");
+        let path = "/v1/checkpoints?repository=github.com/o/r";
+        assert_eq!(get(path), listed);
+        let id = checkpoint["id"].as_str().unwrap();
+        assert_eq!(get(&format!("/v1/checkpoints/{id}")), *checkpoint);
+        let shown = world.json(&repo.dir, &["checkpoint", "show", id]);
+        assert_eq!(without(shown, &["about", "commits"]), *checkpoint);
     });
 }
 
