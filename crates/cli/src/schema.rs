@@ -147,8 +147,6 @@ const SCHEMAS: &[Row] = &[
     (tail::SCHEMA, schema_for::<tail::Json>),
     (team::cost::SCHEMA, schema_for::<team::cost::Json>),
     (team::search::SCHEMA, schema_for::<team::search::Json>),
-    (team::session::SCHEMA, schema_for::<team::session::Json>),
-    (team::sessions::SCHEMA, schema_for::<team::sessions::Json>),
     (token::create::SCHEMA, schema_for::<token::create::Json>),
     (token::list::SCHEMA, schema_for::<token::list::Json>),
     (token::release::SCHEMA, schema_for::<token::release::Json>),

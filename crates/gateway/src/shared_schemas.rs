@@ -6,6 +6,7 @@ use schemars::{JsonSchema, schema_for};
 use serde_json::{Value, json};
 use siglum_engine::driven::heartbeat::{Form, HeartbeatJson, TickJson};
 use siglum_engine::views::pipeline::{Bundle, GraphJson};
+use siglum_engine::views::session::{self, HeldTurnJson, LinkJson, SessionJson, SessionListJson};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
@@ -38,8 +39,13 @@ shared! {
     Heartbeat: HeartbeatJson, parts "Heartbeat";
     HeartbeatForm: Form, parts "Heartbeat";
     HeartbeatTick: TickJson, parts "Heartbeat";
+    HeldTurn: HeldTurnJson, parts "";
+    Link: LinkJson, parts "";
     Pipeline: GraphJson, parts "Pipeline";
     PipelineBundle: Bundle, parts "Bundle";
+    Session: SessionJson, parts "";
+    SessionList: SessionListJson, parts "";
+    TokenUsage: session::TokenUsage, parts "";
 }
 
 /// The schema of a type, and those of its parts under their names in the document.
@@ -145,5 +151,6 @@ mod tests {
         keeps::<TickJson>("Heartbeat");
         keeps::<GraphJson>("Pipeline");
         keeps::<Bundle>("Bundle");
+        keeps::<SessionListJson>("");
     }
 }

@@ -2,10 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::{CheckpointId, Oid};
+use siglum_engine::views::session::LinkJson;
 use siglum_ledger::CheckpointRecord;
 
+use super::RepositoryName;
 use super::numbers::count_if_any;
-use super::{Link, RepositoryName};
+#[cfg(test)]
+use crate::shared_schemas::Link;
 
 /// Creates a checkpoint.
 #[derive(Debug, Clone, Deserialize)]
@@ -42,7 +45,8 @@ pub(crate) struct Pin {
     pub(crate) session: String,
     pub(crate) sequence: u64,
     /// Current links of the session, including links attached after the checkpoint.
-    pub(crate) links: Vec<Link>,
+    #[cfg_attr(test, schema(value_type = Vec<Link>))]
+    pub(crate) links: Vec<LinkJson>,
 }
 
 /// What a checkpoint is for.

@@ -3,9 +3,11 @@
 use serde::Serialize;
 use siglum_domain::price::{Cost, Prices};
 use siglum_engine::views::cost::{self, By, Costs, Sum};
+use siglum_engine::views::session;
 use siglum_ledger::RepositoryRecord;
 
-use super::TokenUsage;
+#[cfg(test)]
+use crate::shared_schemas::TokenUsage;
 
 /// Aggregated usage. Each message counts once.
 #[derive(Debug, Clone, Serialize)]
@@ -57,7 +59,8 @@ struct CostRow {
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 struct CostUsage {
     messages: u64,
-    tokens: TokenUsage,
+    #[cfg_attr(test, schema(value_type = TokenUsage))]
+    tokens: session::TokenUsage,
     cost: Money,
 }
 
@@ -70,7 +73,8 @@ struct Money {
     /// Whether the cost is complete: a model without a price has an unknown cost, not a cost of 0.
     complete: bool,
     /// Tokens of models without a price.
-    unpriced: TokenUsage,
+    #[cfg_attr(test, schema(value_type = TokenUsage))]
+    unpriced: session::TokenUsage,
 }
 
 impl CostReport {

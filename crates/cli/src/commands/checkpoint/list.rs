@@ -5,11 +5,12 @@ use siglum_domain::SessionId;
 use siglum_domain::link::Link;
 use siglum_engine::commits::{checkpoints, why};
 use siglum_engine::views::find;
+use siglum_engine::views::session::LinkJson;
 use siglum_ledger::{CheckpointFilter, CheckpointRecord, LedgerError, Transaction, read};
 
 use super::kind;
 use crate::clock;
-use crate::commands::link::{Fact, Facts, words};
+use crate::commands::link::{Facts, words};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
@@ -207,7 +208,7 @@ struct Pin {
     session: String,
     sequence: u64,
     /// What is attached to the session now.
-    links: Vec<Fact>,
+    links: Vec<LinkJson>,
 }
 
 impl Checkpoint {
@@ -217,7 +218,7 @@ impl Checkpoint {
         let pins = pins.map(|((session, sequence), links)| Pin {
             session: session.to_string(),
             sequence: *sequence,
-            links: links.iter().map(Fact::from).collect(),
+            links: links.iter().map(LinkJson::from).collect(),
         });
         Self {
             checkpoint: record.id.to_string(),

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use siglum_domain::fold::Records;
 use siglum_engine::views::cost::{CostRow, Explained, Sum};
+use siglum_engine::views::session::TokenUsage;
 
 use super::Answer;
-use crate::commands::session::list::Tokens;
 
 /// The JSON form of the answer.
 #[derive(Serialize)]
@@ -49,7 +49,7 @@ struct Row {
     /// When the last of its messages was written.
     last_at: String,
     messages: u64,
-    tokens: Tokens,
+    tokens: TokenUsage,
     cost: CostJson,
 }
 
@@ -58,7 +58,7 @@ struct Row {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Used {
     messages: u64,
-    tokens: Tokens,
+    tokens: TokenUsage,
     cost: CostJson,
 }
 
@@ -73,7 +73,7 @@ struct CostJson {
     /// Whether all of it is known.
     complete: bool,
     /// The tokens of models that have no price.
-    unpriced: Tokens,
+    unpriced: TokenUsage,
 }
 
 /// A model of which no price was known when it was used.
@@ -107,7 +107,7 @@ struct ExplainedJson {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RecordsJson {
     count: u64,
-    tokens: Tokens,
+    tokens: TokenUsage,
 }
 
 impl Json {
