@@ -146,8 +146,6 @@ const SCHEMAS: &[Row] = &[
     (sync::SCHEMA, schema_for::<sync::Json>),
     (tail::SCHEMA, schema_for::<tail::Json>),
     (team::search::SCHEMA, schema_for::<team::search::Json>),
-    (team::session::SCHEMA, schema_for::<team::session::Json>),
-    (team::sessions::SCHEMA, schema_for::<team::sessions::Json>),
     (token::create::SCHEMA, schema_for::<token::create::Json>),
     (token::list::SCHEMA, schema_for::<token::list::Json>),
     (token::release::SCHEMA, schema_for::<token::release::Json>),

@@ -8,6 +8,7 @@ use siglum_engine::driven::heartbeat::{Form, HeartbeatJson, TickJson};
 use siglum_engine::views::checkpoints::{CheckpointJson, CheckpointListJson};
 use siglum_engine::views::cost::CostReportJson;
 use siglum_engine::views::pipeline::{Bundle, GraphJson};
+use siglum_engine::views::session::{self, HeldTurnJson, LinkJson, SessionJson, SessionListJson};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
@@ -37,14 +38,19 @@ macro_rules! shared {
 }
 
 shared! {
-    Checkpoint: CheckpointJson, parts "Checkpoint";
-    CheckpointList: CheckpointListJson, parts "Checkpoint";
-    CostReport: CostReportJson, parts "Cost";
+    Checkpoint: CheckpointJson, parts "";
+    CheckpointList: CheckpointListJson, parts "";
+    CostReport: CostReportJson, parts "";
     Heartbeat: HeartbeatJson, parts "Heartbeat";
     HeartbeatForm: Form, parts "Heartbeat";
     HeartbeatTick: TickJson, parts "Heartbeat";
+    HeldTurn: HeldTurnJson, parts "";
+    Link: LinkJson, parts "";
     Pipeline: GraphJson, parts "Pipeline";
     PipelineBundle: Bundle, parts "Bundle";
+    Session: SessionJson, parts "";
+    SessionList: SessionListJson, parts "";
+    TokenUsage: session::TokenUsage, parts "";
 }
 
 /// The schema of a type, and those of its parts under their names in the document.
@@ -145,12 +151,13 @@ mod tests {
 
     #[test]
     fn nothing_of_a_schema_is_lost_on_its_way_into_the_document() {
-        keeps::<CheckpointListJson>("Checkpoint");
-        keeps::<CostReportJson>("Cost");
+        keeps::<CheckpointListJson>("");
+        keeps::<CostReportJson>("");
         keeps::<HeartbeatJson>("Heartbeat");
         keeps::<Form>("Heartbeat");
         keeps::<TickJson>("Heartbeat");
         keeps::<GraphJson>("Pipeline");
         keeps::<Bundle>("Bundle");
+        keeps::<SessionListJson>("");
     }
 }

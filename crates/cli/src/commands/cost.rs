@@ -14,7 +14,7 @@ use siglum_domain::price::{Cost, Prices};
 use siglum_domain::{AgentName, SessionId, Timestamp, TurnId};
 use siglum_engine::identity::repositories;
 use siglum_engine::views::cost::{
-    self, By, CostQuery, CostReportJson, Explained, RowJson, UnpricedModelJson, UsageJson,
+    self, By, CostQuery, CostReportJson, CostRowJson, CostUsageJson, Explained, UnpricedModelJson,
 };
 use siglum_engine::views::find;
 use siglum_engine::worker;
@@ -373,7 +373,7 @@ const fn heading(by: By) -> &'static str {
     }
 }
 
-fn label(by: By, row: &RowJson, repositories: &[RepositoryRecord]) -> Cell {
+fn label(by: By, row: &CostRowJson, repositories: &[RepositoryRecord]) -> Cell {
     let Some(value) = &row.key else {
         return Cell::styled(Style::Dim, by.without());
     };
@@ -393,7 +393,7 @@ fn label(by: By, row: &RowJson, repositories: &[RepositoryRecord]) -> Cell {
 }
 
 /// The name of a row's repository as people know it: where it is fetched from, else that of its first checkout.
-fn repository_name(row: &RowJson, repositories: &[RepositoryRecord]) -> Option<String> {
+fn repository_name(row: &CostRowJson, repositories: &[RepositoryRecord]) -> Option<String> {
     if let Some(remote) = &row.repository_remote {
         return Some(remote.clone());
     }
@@ -405,7 +405,7 @@ fn repository_name(row: &RowJson, repositories: &[RepositoryRecord]) -> Option<S
     Some(last.unwrap_or(path).to_owned())
 }
 
-fn used(usage: &UsageJson) -> Vec<Cell> {
+fn used(usage: &CostUsageJson) -> Vec<Cell> {
     let mut cells = numbers(usage.tokens.into());
     let cost = Cost::from(&usage.cost);
     let cell = Cell::number(cost.to_string());

@@ -1,12 +1,13 @@
 //! `siglum link`: facts attached to a session, by hand.
 
 use clap::Subcommand;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::link::{Link, LinkError};
 use siglum_engine::identity::links::{self, Change, Changed};
 use siglum_engine::identity::statements;
 use siglum_engine::views::find;
+use siglum_engine::views::session::LinkJson;
 use siglum_ledger::{Ledger, read};
 
 use crate::cx::Cx;
@@ -79,18 +80,9 @@ pub struct Json {
     session: String,
     conversation_id: Option<String>,
     /// What is attached now.
-    links: Vec<Fact>,
+    links: Vec<LinkJson>,
     /// How many facts the command attached or detached.
     changed: usize,
-}
-
-/// A fact attached to a session.
-#[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Fact {
-    field: String,
-    /// A number, or text.
-    value: serde_json::Value,
 }
 
 /// Which sessions a list is of, by what is attached to them. All that is said must be attached.
@@ -123,22 +115,6 @@ impl Facts {
 pub fn words(links: &[Link]) -> String {
     let words: Vec<String> = links.iter().map(Link::to_string).collect();
     words.join(", ")
-}
-
-impl Fact {
-    /// The fact, if it is one that this program knows.
-    pub fn to_link(&self) -> Option<Link> {
-        Link::from_json(&self.field, &self.value).ok()
-    }
-}
-
-impl From<&Link> for Fact {
-    fn from(link: &Link) -> Self {
-        Self {
-            field: link.field().to_owned(),
-            value: link.to_json(),
-        }
-    }
 }
 
 pub fn run(command: &Command, cx: &Cx) -> Result<(), CommandError> {
@@ -265,7 +241,7 @@ impl Json {
         Self {
             session: session.to_string(),
             conversation_id,
-            links: links.iter().map(Fact::from).collect(),
+            links: links.iter().map(LinkJson::from).collect(),
             changed,
         }
     }

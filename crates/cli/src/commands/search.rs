@@ -8,12 +8,12 @@ use siglum_domain::{AgentName, SessionId};
 use siglum_engine::commits::why;
 use siglum_engine::identity::repositories;
 use siglum_engine::views::search::{self, Findings, IndexUse, Query, SearchResult};
+use siglum_engine::views::session::SessionJson;
 use siglum_engine::worker;
 use siglum_ledger::{LedgerError, RepositoryRecord, SessionFilter, read};
 
 use super::finder::{self, Choice, Purpose, Wanted};
 use super::session::export::Format;
-use super::session::list::Session;
 use super::session::show::{self, Depth};
 use super::{resume, team};
 use crate::clock;
@@ -111,7 +111,7 @@ struct IndexJson {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct FoundJson {
-    session: Session,
+    session: SessionJson,
     /// The best first.
     hits: Vec<HitJson>,
     /// The command of the agent that resumes the session.
@@ -314,7 +314,7 @@ impl Json {
         let findings = &answer.findings;
         let found = findings.found.iter().zip(&answer.resumes);
         let found = found.map(|(found, resume)| FoundJson {
-            session: Session::from_listed(&found.session, &answer.repositories),
+            session: SessionJson::from_listed(&found.session, &answer.repositories),
             hits: found
                 .hits
                 .iter()

@@ -7,6 +7,7 @@ use siglum_domain::link::Link;
 use siglum_domain::{CheckpointId, Oid, SessionId, Timestamp};
 use siglum_ledger::{CheckpointKind, CheckpointRecord, LedgerError, RepositoryRecord, Transaction};
 
+use super::session::LinkJson;
 use crate::identity::{repositories, statements};
 
 /// A checkpoint.
@@ -44,16 +45,6 @@ pub struct PinJson {
     pub sequence: u64,
     /// Current links of the session, including links attached after the checkpoint.
     pub links: Vec<LinkJson>,
-}
-
-/// A fact attached to a session.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schemas", derive(JsonSchema))]
-pub struct LinkJson {
-    field: String,
-    /// Value: a number or text; for a label, `key=value`.
-    #[cfg_attr(feature = "schemas", schemars(extend("type" = ["integer", "string"])))]
-    value: serde_json::Value,
 }
 
 /// Checkpoints, newest first.
@@ -118,20 +109,5 @@ impl CheckpointJson {
         links.sort();
         links.dedup();
         links
-    }
-}
-
-impl LinkJson {
-    fn to_link(&self) -> Option<Link> {
-        Link::from_json(&self.field, &self.value).ok()
-    }
-}
-
-impl From<&Link> for LinkJson {
-    fn from(link: &Link) -> Self {
-        Self {
-            field: link.field().to_owned(),
-            value: link.to_json(),
-        }
     }
 }

@@ -29,7 +29,7 @@ use siglum_ledger::{
 };
 
 use crate::views::overview::COUNT_MOST;
-pub use json::{CostJson, CostReportJson, RowJson, TokensJson, UnpricedModelJson, UsageJson};
+pub use json::{CostReportJson, CostRowJson, CostUsageJson, MoneyJson, UnpricedModelJson};
 use known::{CountsFor, Known};
 use table::{Table, Used};
 

@@ -9,4 +9,5 @@ pub mod history;
 pub mod overview;
 pub mod pipeline;
 pub mod search;
+pub mod session;
 pub mod verify;

@@ -6,14 +6,16 @@ use siglum_domain::access::Limits;
 use siglum_domain::search::{PieceKind, SearchQuery};
 use siglum_domain::{AgentName, RepositoryId, SessionId};
 use siglum_engine::Here;
+use siglum_engine::views::overview::Listed;
 use siglum_engine::views::search::{self, Findings, Hit};
 use siglum_engine::worker;
-use siglum_ledger::{Ledger, LedgerError, Order, SessionFilter, SessionListing, Transaction, read};
+use siglum_ledger::{Ledger, LedgerError, Order, SessionFilter, Transaction, read};
 use siglum_platform::clock;
 
 use super::responses;
 use crate::admission::{self, Launcher};
 use crate::app::App;
+use crate::ledgers::seeing;
 use crate::problem::Problem;
 #[cfg(test)]
 use crate::problem_responses::Problems;
@@ -94,7 +96,7 @@ pub(crate) async fn search(
         let seen = read(ledger, |tx| wanted_repositories(tx, &limits, None))?;
         wanted.commits_in = seen.unwrap_or_default();
         worker::catch_up(here, ledger);
-        page(here, ledger, &wanted).map(Some)
+        page(&seeing(here), ledger, &wanted).map(Some)
     });
     let found: Result<Option<Page>, LedgerError> = found.await?;
     let Page { shown, list } = found?.unwrap_or_default();
@@ -165,8 +167,8 @@ fn results(
     findings: &Findings,
 ) -> Result<Vec<SearchResult>, LedgerError> {
     let found = &findings.found;
-    let listings: Vec<SessionListing> = found.iter().map(|f| f.session.listing.clone()).collect();
-    let sessions = responses::sessions(tx, &listings)?;
+    let listed: Vec<&Listed> = found.iter().map(|found| &found.session).collect();
+    let sessions = responses::sessions(tx, &listed)?;
     let shown = found
         .iter()
         .zip(sessions)

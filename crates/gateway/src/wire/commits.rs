@@ -8,10 +8,13 @@ use siglum_engine::commits::answers::{
 };
 use siglum_engine::commits::origins::Origin;
 use siglum_engine::commits::why::{self, SessionCard, Why};
+use siglum_engine::views::session::LinkJson;
 use siglum_ledger::CommitRecord;
 
-use super::{Attestation, Link};
+use super::Attestation;
 use crate::problem::Problem;
+#[cfg(test)]
+use crate::shared_schemas::Link;
 
 /// How sure an answer is.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -141,7 +144,8 @@ pub(crate) struct NamedSession {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     /// Its current links.
-    links: Vec<Link>,
+    #[cfg_attr(test, schema(value_type = Vec<Link>))]
+    links: Vec<LinkJson>,
     /// The command that resumes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     resume: Option<String>,
@@ -156,7 +160,7 @@ impl From<&SessionCard> for NamedSession {
             native_ids: card.natives.iter().map(ToString::to_string).collect(),
             home: card.record.home.to_string(),
             title: card.title.clone(),
-            links: card.links.iter().map(Link::from).collect(),
+            links: card.links.iter().map(LinkJson::from).collect(),
             resume: card.resume.clone(),
         }
     }

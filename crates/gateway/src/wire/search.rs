@@ -3,8 +3,10 @@
 use serde::Serialize;
 use siglum_domain::search::PieceKind;
 use siglum_engine::views::search::{Hit, IndexUse};
+use siglum_engine::views::session::SessionJson;
 
-use super::Session;
+#[cfg(test)]
+use crate::shared_schemas::Session;
 
 /// What the text of a hit is.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -117,7 +119,8 @@ impl From<IndexUse> for SearchIndexUse {
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct SearchResult {
     /// The session.
-    pub(crate) session: Session,
+    #[cfg_attr(test, schema(value_type = Session))]
+    pub(crate) session: SessionJson,
     /// Where the terms stand, the best first.
     pub(crate) hits: Vec<SearchHit>,
 }

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use siglum_domain::fold::Records;
-use siglum_engine::views::cost::{CostReportJson, Explained, TokensJson};
+use siglum_engine::views::cost::{CostReportJson, Explained};
+use siglum_engine::views::session::TokenUsage;
 
 use super::Answer;
 use crate::team::SourceJson;
@@ -42,7 +43,7 @@ struct ExplainedJson {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RecordsJson {
     count: u64,
-    tokens: TokensJson,
+    tokens: TokenUsage,
 }
 
 impl From<Answer> for Json {

@@ -1,4 +1,4 @@
-//! What `--team` shows: what the team's gateway has, and nothing of this machine. `--json` has the documents of its API.
+//! What `--team` shows: what the team's gateway has, and nothing of this machine.
 
 mod documents;
 pub mod search;

@@ -1,12 +1,13 @@
 //! Sessions at the team's gateway, for `siglum session list --team`.
 
-use serde::Serialize;
 use siglum_domain::AgentName;
 use siglum_domain::link::Link;
+use siglum_engine::views::session::{SessionJson, SessionListJson};
 
-use super::documents::Session;
+use super::documents::{link_words, state};
 use super::{linked, print_source, reader};
 use crate::clock;
+use crate::commands::session::list::{Json, SCHEMA};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
@@ -14,9 +15,6 @@ use crate::team::SourceJson;
 use crate::team::reader::Paging;
 use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
-
-/// The schema of the JSON answer.
-pub const SCHEMA: &str = "siglum.team.sessions/1";
 
 /// The most sessions of a page.
 const PAGE: usize = 500;
@@ -35,17 +33,6 @@ pub struct SessionQuery<'a> {
     pub limit: usize,
 }
 
-/// The JSON form of the answer.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Json {
-    /// The sessions, those that were created last first.
-    sessions: Vec<Session>,
-    /// Whether there are more than were asked for.
-    more: bool,
-    source: SourceJson,
-}
-
 pub fn run(cx: &Cx, query: &SessionQuery<'_>) -> Result<(), CommandError> {
     let (reader, mut parameters) = reader(cx, query.place, query.period)?;
     parameters.extend(query.agent.map(|agent| ("agent", agent.to_string())));
@@ -56,14 +43,17 @@ pub fn run(cx: &Cx, query: &SessionQuery<'_>) -> Result<(), CommandError> {
         page: PAGE,
         pages: PAGES,
     };
-    let (found, more) = reader.list::<Session>("/v1/sessions", &parameters, paging)?;
-    let sessions: Vec<Session> = found.into_iter().map(Session::cleaned).collect();
+    let (found, more) = reader.list::<SessionJson>("/v1/sessions", &parameters, paging)?;
+    let sessions: Vec<SessionJson> = found.into_iter().map(SessionJson::cleaned).collect();
     let source = reader.source();
     if cx.ui.json {
         let answer = Json {
-            sessions,
-            more,
-            source: SourceJson::from(&source),
+            list: SessionListJson {
+                items: sessions,
+                more,
+                next: None,
+            },
+            source: Some(SourceJson::from(&source)),
         };
         return cx.ui.json(SCHEMA, answer);
     }
@@ -85,7 +75,7 @@ pub fn run(cx: &Cx, query: &SessionQuery<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn table(sessions: &[Session], all: bool) -> Table {
+fn table(sessions: &[SessionJson], all: bool) -> Table {
     let mut heading = vec!["SESSION", "AGENT", "STATE", "LAST", "TURNS", "COMMITS"];
     heading.extend(all.then_some("REPOSITORY"));
     let linked = sessions.iter().any(|session| !session.links.is_empty());
@@ -94,7 +84,7 @@ fn table(sessions: &[Session], all: bool) -> Table {
     let mut table = Table::new(heading);
     let now = clock::now();
     for session in sessions {
-        let (state, style) = session.state();
+        let (state, style) = state(session);
         let mut row = vec![
             Cell::styled(Style::Id, session.id.short()),
             Cell::styled(Style::Agent, session.agent.as_str()),
@@ -109,9 +99,12 @@ fn table(sessions: &[Session], all: bool) -> Table {
             row.push(Cell::plain(own.map_or("", String::as_str)));
         }
         if linked {
-            row.push(Cell::plain(session.link_words()));
+            row.push(Cell::plain(link_words(session)));
         }
-        row.push(session.title_cell());
+        row.push(match &session.title {
+            Some(title) => Cell::plain(title),
+            None => Cell::styled(Style::Dim, "(no prompt)"),
+        });
         table.row(row);
     }
     table

@@ -6,13 +6,12 @@ use siglum_domain::provenance::Span;
 use siglum_domain::{NativeId, SessionId};
 use siglum_engine::commits::why::{Author, Why};
 use siglum_engine::commits::{origins, prompts};
+use siglum_engine::views::session::{ForgottenJson, LinkJson};
 
 use super::explain::ExplanationJson;
 use super::line::writer;
 use super::warnings::Warning;
 use super::{Answer, committer, resume_elsewhere};
-use crate::commands::link::Fact;
-use crate::commands::session::list::ForgottenJson;
 use crate::team::SourceJson;
 
 /// The JSON form of an answer.
@@ -74,7 +73,7 @@ struct Party {
     title: Option<String>,
     /// What was erased of the session.
     forgotten: Option<ForgottenJson>,
-    links: Vec<Fact>,
+    links: Vec<LinkJson>,
     resume: Option<String>,
     /// The command that resumes it on the machine where it ran, where that is another one.
     resume_elsewhere: Option<String>,
@@ -219,7 +218,7 @@ fn party(
             .and_then(|c| c.record.forgotten)
             .map(ForgottenJson::from_forgotten),
         links: card
-            .map(|c| c.links.iter().map(Fact::from).collect())
+            .map(|c| c.links.iter().map(LinkJson::from).collect())
             .unwrap_or_default(),
         resume: card.and_then(|c| c.resume.clone()),
         resume_elsewhere: card.and_then(resume_elsewhere),

@@ -3,12 +3,12 @@
 #[cfg(feature = "schemas")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use siglum_domain::observation::Tokens;
 use siglum_domain::price::{Cost, NanoUsd, Prices};
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::RepositoryRecord;
 
 use super::{CostQuery, CostRow, Costs, Sum};
+use crate::views::session::TokenUsage;
 
 /// What sessions used, and what that costs at list prices. Each message counts once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -21,11 +21,11 @@ pub struct CostReportJson {
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub since: Option<Timestamp>,
     /// The rows; what is not known, or in none, comes last.
-    pub rows: Vec<RowJson>,
+    pub rows: Vec<CostRowJson>,
     /// Whether there are more rows than were asked for; the total has them, too.
     pub more: bool,
     /// All messages, each once.
-    pub total: UsageJson,
+    pub total: CostUsageJson,
     /// Messages that count in more than one row, because several links were attached.
     pub overlapping: u64,
     /// Sessions whose newest entries are not counted yet.
@@ -39,7 +39,7 @@ pub struct CostReportJson {
 /// One row.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
-pub struct RowJson {
+pub struct CostRowJson {
     /// What it is of: an id, a name, a number or a day; absent where it is not known or there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -62,32 +62,22 @@ pub struct RowJson {
         schemars(with = "String", extend("format" = "date-time"))
     )]
     pub last_at: Timestamp,
-    pub usage: UsageJson,
+    pub usage: CostUsageJson,
 }
 
 /// What was used.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
-pub struct UsageJson {
+pub struct CostUsageJson {
     pub messages: u64,
-    pub tokens: TokensJson,
-    pub cost: CostJson,
-}
-
-/// Tokens.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(JsonSchema))]
-pub struct TokensJson {
-    pub input: u64,
-    pub output: u64,
-    pub cache_read: u64,
-    pub cache_write: u64,
+    pub tokens: TokenUsage,
+    pub cost: MoneyJson,
 }
 
 /// Cost at list prices.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
-pub struct CostJson {
+pub struct MoneyJson {
     /// The known part, in billionths of a US dollar.
     nano_usd: u64,
     /// The same in US dollars.
@@ -95,7 +85,7 @@ pub struct CostJson {
     /// Whether all of it is known.
     complete: bool,
     /// The tokens of models without a price.
-    unpriced: TokensJson,
+    unpriced: TokenUsage,
 }
 
 /// A model of which no price was known when it was used.
@@ -127,7 +117,7 @@ impl CostReportJson {
             rows: costs
                 .rows
                 .iter()
-                .map(|row| RowJson::new(row, repositories))
+                .map(|row| CostRowJson::new(row, repositories))
                 .collect(),
             more: costs.more,
             total: (&costs.total).into(),
@@ -144,7 +134,7 @@ impl CostReportJson {
     }
 }
 
-impl RowJson {
+impl CostRowJson {
     fn new(row: &CostRow, repositories: &[RepositoryRecord]) -> Self {
         let of_row = |r: &&RepositoryRecord| Some(r.id) == row.key.repository;
         let repository = repositories.iter().find(of_row);
@@ -161,7 +151,7 @@ impl RowJson {
     }
 }
 
-impl From<&Sum> for UsageJson {
+impl From<&Sum> for CostUsageJson {
     fn from(sum: &Sum) -> Self {
         Self {
             messages: sum.messages,
@@ -171,29 +161,7 @@ impl From<&Sum> for UsageJson {
     }
 }
 
-impl From<Tokens> for TokensJson {
-    fn from(t: Tokens) -> Self {
-        Self {
-            input: t.input,
-            output: t.output,
-            cache_read: t.cache_read,
-            cache_write: t.cache_write,
-        }
-    }
-}
-
-impl From<TokensJson> for Tokens {
-    fn from(t: TokensJson) -> Self {
-        Self {
-            input: t.input,
-            output: t.output,
-            cache_read: t.cache_read,
-            cache_write: t.cache_write,
-        }
-    }
-}
-
-impl From<&Cost> for CostJson {
+impl From<&Cost> for MoneyJson {
     fn from(cost: &Cost) -> Self {
         Self {
             nano_usd: cost.known.saturating(),
@@ -204,8 +172,8 @@ impl From<&Cost> for CostJson {
     }
 }
 
-impl From<&CostJson> for Cost {
-    fn from(cost: &CostJson) -> Self {
+impl From<&MoneyJson> for Cost {
+    fn from(cost: &MoneyJson) -> Self {
         Self {
             known: NanoUsd(cost.nano_usd.into()),
             unpriced: cost.unpriced.into(),

@@ -6,7 +6,8 @@ use serde::Serialize;
 use siglum_domain::pipeline::{Check, CheckCounts, Contract, Graph, Instance, Phase, Review};
 
 use super::graph::sent;
-use crate::views::cost::{CostJson, TokensJson};
+use crate::views::cost::MoneyJson;
+use crate::views::session::TokenUsage;
 
 /// A pipeline as it stands.
 #[derive(Debug, Clone, Serialize)]
@@ -28,10 +29,10 @@ pub struct GraphJson {
     /// How many of them go on.
     live: u64,
     commits: u64,
-    tokens: TokensJson,
+    tokens: TokenUsage,
     /// At list prices; absent in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cost: Option<CostJson>,
+    cost: Option<MoneyJson>,
     checks: CountsJson,
 }
 
@@ -80,7 +81,7 @@ pub struct InstanceJson {
     ended_at: Option<String>,
     duration_ms: u64,
     commits: u64,
-    tokens: TokensJson,
+    tokens: TokenUsage,
 }
 
 /// The last contract of a name.
@@ -195,7 +196,7 @@ impl From<&Graph> for GraphJson {
             live: totals.live,
             commits: totals.commits,
             tokens: totals.tokens.into(),
-            cost: totals.cost.as_ref().map(CostJson::from),
+            cost: totals.cost.as_ref().map(MoneyJson::from),
             checks: (&totals.checks).into(),
         }
     }
