@@ -145,7 +145,6 @@ const SCHEMAS: &[Row] = &[
     (statusline::SCHEMA, schema_for::<statusline::Json>),
     (sync::SCHEMA, schema_for::<sync::Json>),
     (tail::SCHEMA, schema_for::<tail::Json>),
-    (team::search::SCHEMA, schema_for::<team::search::Json>),
     (token::create::SCHEMA, schema_for::<token::create::Json>),
     (token::list::SCHEMA, schema_for::<token::list::Json>),
     (token::release::SCHEMA, schema_for::<token::release::Json>),

@@ -8,6 +8,7 @@ use siglum_engine::driven::heartbeat::{Form, HeartbeatJson, TickJson};
 use siglum_engine::views::checkpoints::{CheckpointJson, CheckpointListJson};
 use siglum_engine::views::cost::CostReportJson;
 use siglum_engine::views::pipeline::{Bundle, GraphJson};
+use siglum_engine::views::search::SearchListJson;
 use siglum_engine::views::session::{self, HeldTurnJson, LinkJson, SessionJson, SessionListJson};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
@@ -48,6 +49,7 @@ shared! {
     Link: LinkJson, parts "";
     Pipeline: GraphJson, parts "Pipeline";
     PipelineBundle: Bundle, parts "Bundle";
+    SearchResultList: SearchListJson, parts "";
     Session: SessionJson, parts "";
     SessionList: SessionListJson, parts "";
     TokenUsage: session::TokenUsage, parts "";
@@ -158,6 +160,7 @@ mod tests {
         keeps::<TickJson>("Heartbeat");
         keeps::<GraphJson>("Pipeline");
         keeps::<Bundle>("Bundle");
+        keeps::<SearchListJson>("");
         keeps::<SessionListJson>("");
     }
 }

@@ -110,7 +110,7 @@ fn tools_answer_as_the_commands_do() {
     assert_eq!(*data(&answers[2]), command(&["search", "DATES pars*"]));
     assert_eq!(*data(&answers[3]), command(&["cost"]));
     assert_eq!(data(&answers[0])["committer"]["native_ids"], json!(["one"]));
-    let found = &data(&answers[2])["found"];
+    let found = &data(&answers[2])["items"];
     assert_eq!(found.as_array().map(Vec::len), Some(1));
     let hits = found[0]["hits"].as_array().expect("a list");
     assert!(hits.iter().any(|hit| hit["place"] == "prompt"), "{hits:?}");
@@ -176,7 +176,7 @@ fn what_is_linked_is_the_session_that_asks() {
     assert_eq!(data(&again[0])["changed"], 0);
     let found = world.json(&repo.dir, &["search", "issue", "42"]);
     assert_eq!(
-        found["found"][0]["session"]["session"],
+        found["items"][0]["session"]["id"],
         listed("asking")["session"]
     );
 }
@@ -238,7 +238,7 @@ fn every_word_is_looked_for_and_the_reach_is_reported() {
             let session = found["session"]["conversation_id"].as_str();
             session.expect("a name").to_owned()
         };
-        answer["found"]
+        answer["items"]
             .as_array()
             .expect("a list")
             .iter()
@@ -256,10 +256,10 @@ fn every_word_is_looked_for_and_the_reach_is_reported() {
         (&whole["looked_at"], &whole["more"]),
         (&json!(2), &json!(false))
     );
-    let hit = &whole["found"][0]["hits"][0];
+    let hit = &whole["items"][0]["hits"][0];
     assert_eq!(
         (&hit["turn"], &hit["ranges"]),
-        (&json!(3), &json!([[0, 4]])),
+        (&json!(3), &json!([{ "start": 0, "end": 4 }])),
         "behind what it gets at its start, twice"
     );
     let commit = format!("{}*", &repo.id("HEAD")[..12]);
@@ -294,7 +294,7 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
     attach("asks", "issue=421");
     let search_sessions = |words: &[&str]| -> Vec<String> {
         let answer = world.json(&repo.dir, &[&["search"], words].concat());
-        let found = answer["found"].as_array().unwrap().iter();
+        let found = answer["items"].as_array().unwrap().iter();
         let mut names: Vec<String> = found
             .map(|f| f["session"]["conversation_id"].as_str().unwrap().to_owned())
             .collect();
@@ -316,7 +316,7 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
     let mut agent = Agent::start(&repo, "asks");
     agent.begin("resume");
     let answers = ask(&repo, &calls, |command| agent.bare_sh(command).ok());
-    let count = |answer: &Value| data(answer)["found"].as_array().map(Vec::len);
+    let count = |answer: &Value| data(answer)["items"].as_array().map(Vec::len);
     assert_eq!((count(&answers[0]), count(&answers[1])), (Some(1), Some(2)));
     let all = world.json(&repo.dir, &["session", "list"]);
     let listed = all["sessions"].as_array().unwrap().iter();

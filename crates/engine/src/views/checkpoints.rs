@@ -53,7 +53,9 @@ pub struct PinJson {
 pub struct CheckpointListJson {
     /// Newest first.
     pub items: Vec<CheckpointJson>,
-    /// Pass it to the API as `cursor` to get the next page; absent on the last page.
+    /// Whether there are more than were asked for.
+    pub more: bool,
+    /// Pass it as `cursor` to get the next page of the API; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub next: Option<CheckpointId>,

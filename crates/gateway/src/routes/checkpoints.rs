@@ -205,6 +205,7 @@ async fn listed(
             hide_pins(tx, &mut found, shown.as_deref())?;
             Ok(Ok(CheckpointListJson {
                 items: checkpoints::shown(tx, &found)?,
+                more,
                 next,
             }))
         })

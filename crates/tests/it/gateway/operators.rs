@@ -44,7 +44,7 @@ fn a_session_is_listed_shown_found_and_counted_on_either_store() {
         for words in [&["do", "t"][..], &["issue=42"]] {
             let args = [&["search", "--all"][..], words].concat();
             let found = siglum(store, &args);
-            let first = &found["found"][0]["session"]["session"];
+            let first = &found["items"][0]["session"]["id"];
             assert_eq!(*first, session.as_str(), "{found}");
         }
         let cost = siglum(store, &["cost", "--all", "--since", "all"]);

@@ -258,6 +258,22 @@ fn without(mut answer: Value, added: &[&str]) -> Value {
     answer
 }
 
+/// What a search finds, without the commands that go on from it, which only the machine of the session has.
+#[track_caller]
+fn without_commands(mut answer: Value) -> Value {
+    let remove = |value: &mut Value, field: &str| {
+        let removed = value.as_object_mut().unwrap().remove(field);
+        assert!(removed.is_some(), "{field}");
+    };
+    for item in answer["items"].as_array_mut().unwrap() {
+        remove(item, "resume");
+        let hits = item["hits"].as_array_mut().unwrap();
+        let of_turns = hits.iter_mut().filter(|hit| hit["turn"].is_u64());
+        of_turns.for_each(|hit| remove(hit, "show"));
+    }
+    answer
+}
+
 #[test]
 fn a_question_has_one_answer_at_every_door() {
     on_a_file(|store| {
@@ -274,6 +290,10 @@ fn a_question_has_one_answer_at_every_door() {
         until("the worker has left", || world.processes().is_empty());
         repo.siglum(&["worker", "--once"]).ok();
         looked_at(world);
+        let search = ["search", "quarterly-letter"];
+        until("all is in the search index", || {
+            world.json(&repo.dir, &search)["index"]["behind"] == 0
+        });
         let gateway = Gateway::start(store);
         let colleague = asking(store, &gateway, Scope::Launcher);
         let clone = cloned(&colleague, &repo);
@@ -293,6 +313,16 @@ fn a_question_has_one_answer_at_every_door() {
             let told = mcp::ask(&repo, &[call], |command| repo.sh(command).ok());
             assert_eq!(*mcp::data(&told[0]), answer);
         }
+        let found = world.json(&repo.dir, &search);
+        let call = ("search", json!({ "words": "quarterly-letter" }));
+        let told = mcp::ask(&repo, &[call], |command| repo.sh(command).ok());
+        assert_eq!(*mcp::data(&told[0]), found);
+        let found = without_commands(without(found, &["looked_at"]));
+        assert_eq!(found["items"].as_array().unwrap().len(), 1, "{found}");
+        let path = "/v1/search?q=quarterly-letter&repository=github.com/o/r";
+        assert_eq!(get(path), found);
+        let team = colleague.json(&clone.dir, &[&search[..], &["--team"]].concat());
+        assert_eq!(without(team, &["source"]), found);
         let listed = world.json(&repo.dir, &["checkpoint", "list"]);
         let checkpoint = &listed["items"][0];
         let pinned = &checkpoint["pins"][0]["links"][0];

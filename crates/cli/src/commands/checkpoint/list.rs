@@ -79,6 +79,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         let abouts = abouts.collect::<Result<Vec<_>, LedgerError>>()?;
         let list = CheckpointListJson {
             items: checkpoints::shown(tx, &records)?,
+            more,
             next: records.last().filter(|_| more).map(|last| last.id),
         };
         Ok(Answer { list, abouts })
@@ -106,7 +107,7 @@ fn answer(
         return Ok(());
     }
     cx.ui.table(&table(&found))?;
-    if found.list.next.is_some() {
+    if found.list.more {
         cx.ui
             .hint("There are more; pass `--limit 0` to list all of them.");
     }

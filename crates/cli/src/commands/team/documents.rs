@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{Timestamp, TurnId};
@@ -31,43 +31,6 @@ pub(super) const fn state(session: &SessionJson) -> (&'static str, Style) {
         (None, Some(_), _) => ("archived", Style::Dim),
         (None, None, Some(_)) => ("ended", Style::Dim),
         (None, None, None) => ("open", Style::Added),
-    }
-}
-
-/// A session in which all words stand.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct SearchResult {
-    pub(super) session: SessionJson,
-    pub(super) hits: Vec<Hit>,
-}
-
-/// A text in which something stands that was searched for.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct Hit {
-    /// `prompt`, `answer`, `call`, `result`, `path`, `commit`, `link`, `name` or `directory`.
-    pub(super) place: String,
-    /// The part of it around the first place.
-    pub(super) text: String,
-    /// The number of the turn in the session.
-    #[serde(default)]
-    pub(super) turn: Option<u64>,
-    #[cfg_attr(test, schemars(with = "Option<String>"))]
-    pub(super) at: Option<Timestamp>,
-}
-
-impl SearchResult {
-    /// The same without secrets.
-    pub(super) fn cleaned(mut self) -> Self {
-        for hit in &mut self.hits {
-            redact(&mut hit.place);
-            redact(&mut hit.text);
-        }
-        Self {
-            session: self.session.cleaned(),
-            ..self
-        }
     }
 }
 

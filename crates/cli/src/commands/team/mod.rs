@@ -1,7 +1,6 @@
 //! What `--team` shows: what the team's gateway has, and nothing of this machine.
 
 mod documents;
-pub mod search;
 pub mod session;
 pub mod sessions;
 

@@ -7,10 +7,11 @@ use siglum_domain::fold::{self, Entry};
 use siglum_domain::{ObservationId, SessionId, Timestamp, TurnId};
 use siglum_engine::record::passages::Passages;
 use siglum_engine::views::history::{self, Turn};
+use siglum_engine::views::search::SearchResultJson;
 use siglum_engine::views::session::SessionJson;
 use siglum_ledger::LedgerError;
 
-use super::documents::{LogEntry, SearchResult, link_words, redact, state};
+use super::documents::{LogEntry, link_words, redact, state};
 use super::print_source;
 use crate::clock::Ids;
 use crate::commands::session::show::{Json, SCHEMA, TurnJson};
@@ -78,7 +79,7 @@ fn session_named(reader: &Reader, name: &str) -> Result<SessionJson, CommandErro
         pages: 20,
     };
     let parameters = [("q", name.trim().to_owned())];
-    let (found, more) = reader.list::<SearchResult>("/v1/search", &parameters, paging)?;
+    let (found, more) = reader.list::<SearchResultJson>("/v1/search", &parameters, paging)?;
     let is_named = |session: &SessionJson| {
         session.id.to_string().ends_with(name) || session.conversation_id == name
     };
