@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, schema_for};
 use serde_json::{Value, json};
 use siglum_engine::driven::heartbeat::{Form, HeartbeatJson, TickJson};
+use siglum_engine::views::context::{
+    ContextExplanationJson, ContextJson, ContextSwitchJson, GapJson, RouteDetailJson, RouteListJson,
+};
 use siglum_engine::views::pipeline::{Bundle, GraphJson};
 use siglum_engine::views::session::{self, HeldTurnJson, LinkJson, SessionJson, SessionListJson};
 use utoipa::openapi::RefOr;
@@ -36,6 +39,10 @@ macro_rules! shared {
 }
 
 shared! {
+    Context: ContextJson, parts "";
+    ContextExplanation: ContextExplanationJson, parts "";
+    ContextSwitch: ContextSwitchJson, parts "";
+    Gap: GapJson, parts "";
     Heartbeat: HeartbeatJson, parts "Heartbeat";
     HeartbeatForm: Form, parts "Heartbeat";
     HeartbeatTick: TickJson, parts "Heartbeat";
@@ -43,6 +50,8 @@ shared! {
     Link: LinkJson, parts "";
     Pipeline: GraphJson, parts "Pipeline";
     PipelineBundle: Bundle, parts "Bundle";
+    RouteDetail: RouteDetailJson, parts "";
+    RouteList: RouteListJson, parts "";
     Session: SessionJson, parts "";
     SessionList: SessionListJson, parts "";
     TokenUsage: session::TokenUsage, parts "";
@@ -152,5 +161,7 @@ mod tests {
         keeps::<GraphJson>("Pipeline");
         keeps::<Bundle>("Bundle");
         keeps::<SessionListJson>("");
+        keeps::<ContextExplanationJson>("");
+        keeps::<RouteDetailJson>("");
     }
 }

@@ -20,28 +20,6 @@ use crate::driven::{launch, remote};
 /// How much of the input of a call is shown, in characters.
 const INPUT: usize = 200;
 
-/// Names the words that a field can have, for clients that are made of the schemas.
-#[cfg(feature = "schemas")]
-macro_rules! words {
-    ($($name:ident as $text:literal: $description:literal, $($word:literal)|+;)*) => {$(
-        struct $name;
-
-        impl schemars::JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                Cow::Borrowed($text)
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({
-                    "type": "string",
-                    "description": $description,
-                    "enum": [$($word),+],
-                })
-            }
-        }
-    )*};
-}
-
 #[cfg(feature = "schemas")]
 words! {
     ModeWords as "SessionMode":
