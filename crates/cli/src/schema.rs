@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde_json::{Value, json};
+use siglum_engine::views;
 
 use crate::commands::*;
 use crate::{env, ui};
@@ -37,11 +38,17 @@ const SCHEMAS: &[Row] = &[
     (config::set::SCHEMA, schema_for::<config::set::Json>),
     (config::unset::SCHEMA, schema_for::<config::unset::Json>),
     (config::path::SCHEMA, schema_for::<config::path::Json>),
-    (context::list::SCHEMA, schema_for::<context::list::Json>),
-    (context::show::SCHEMA, schema_for::<context::show::Json>),
+    (
+        context::list::SCHEMA,
+        schema_for::<views::context::RouteListJson>,
+    ),
+    (
+        context::show::SCHEMA,
+        schema_for::<views::context::RouteDetailJson>,
+    ),
     (
         context::explain::SCHEMA,
-        schema_for::<context::explain::Json>,
+        schema_for::<views::context::ContextExplanationJson>,
     ),
     (cost::SCHEMA, schema_for::<cost::Json>),
     (demo::wire::SCHEMA, schema_for::<demo::wire::Json>),

@@ -6,6 +6,9 @@ use schemars::{JsonSchema, schema_for};
 use serde_json::{Value, json};
 use siglum_engine::driven::heartbeat::{Form, HeartbeatJson, TickJson};
 use siglum_engine::views::checkpoints::{CheckpointJson, CheckpointListJson};
+use siglum_engine::views::context::{
+    ContextExplanationJson, ContextJson, ContextSwitchJson, GapJson, RouteDetailJson, RouteListJson,
+};
 use siglum_engine::views::cost::CostReportJson;
 use siglum_engine::views::pipeline::{Bundle, GraphJson};
 use siglum_engine::views::search::SearchListJson;
@@ -41,7 +44,11 @@ macro_rules! shared {
 shared! {
     Checkpoint: CheckpointJson, parts "";
     CheckpointList: CheckpointListJson, parts "";
+    Context: ContextJson, parts "";
+    ContextExplanation: ContextExplanationJson, parts "";
+    ContextSwitch: ContextSwitchJson, parts "";
     CostReport: CostReportJson, parts "";
+    Gap: GapJson, parts "";
     Heartbeat: HeartbeatJson, parts "Heartbeat";
     HeartbeatForm: Form, parts "Heartbeat";
     HeartbeatTick: TickJson, parts "Heartbeat";
@@ -49,6 +56,8 @@ shared! {
     Link: LinkJson, parts "";
     Pipeline: GraphJson, parts "Pipeline";
     PipelineBundle: Bundle, parts "Bundle";
+    RouteDetail: RouteDetailJson, parts "";
+    RouteList: RouteListJson, parts "";
     SearchResultList: SearchListJson, parts "";
     Session: SessionJson, parts "";
     SessionList: SessionListJson, parts "";
@@ -162,5 +171,7 @@ mod tests {
         keeps::<Bundle>("Bundle");
         keeps::<SearchListJson>("");
         keeps::<SessionListJson>("");
+        keeps::<ContextExplanationJson>("");
+        keeps::<RouteDetailJson>("");
     }
 }

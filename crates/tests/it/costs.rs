@@ -396,7 +396,7 @@ fn an_issue_has_the_same_answer_by_each_of_its_names() {
         let cost = cost(&repo, &["--by", "issue", "--link", issue]);
         assert_eq!(rows(&cost), [(some("42"), 100, 1_500_000)], "{issue}");
         let listed = world.json(&repo.dir, &["session", "list", "--link", issue]);
-        let names: Vec<_> = listed["sessions"]
+        let names: Vec<_> = listed["items"]
             .as_array()
             .unwrap()
             .iter()

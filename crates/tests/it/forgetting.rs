@@ -122,7 +122,7 @@ fn forget(repo: &Repo<'_>, args: &[&str]) -> Value {
 
 fn listed_session(repo: &Repo<'_>, native: &str) -> Value {
     let list = repo.world.json(&repo.dir, &["session", "list"]);
-    let sessions = list["sessions"].as_array().unwrap();
+    let sessions = list["items"].as_array().unwrap();
     let of = |s: &&Value| s["conversation_id"].as_str().unwrap().contains(native);
     sessions.iter().find(of).cloned().unwrap()
 }
@@ -359,7 +359,7 @@ fn doctor_finds_an_old_secret_without_telling_it() {
     let found = answer["data"]["secrets"].as_array().unwrap();
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0]["rules"], json!(["github-token"]));
-    assert_eq!(found[0]["session"], listed_session(&repo, "one")["session"]);
+    assert_eq!(found[0]["session"], listed_session(&repo, "one")["id"]);
     let text = repo.siglum(&["doctor", "--secrets"]).stdout;
     assert!(
         text.contains("siglum forget --rule github-token") && !text.contains(&token),

@@ -94,7 +94,7 @@ fn tools_answer_as_the_commands_do() {
     // The worker seals; what a command says changes until then.
     until("the turn is sealed", || {
         let shown = world.json(&repo.dir, &["session", "show", "one"]);
-        shown["sealed"] == shown["head"]
+        shown["session"]["sealed"] == shown["session"]["head"]
     });
     let outside = |command: &str| repo.sh(command).ok();
     let calls = [
@@ -319,7 +319,7 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
     let count = |answer: &Value| data(answer)["items"].as_array().map(Vec::len);
     assert_eq!((count(&answers[0]), count(&answers[1])), (Some(1), Some(2)));
     let all = world.json(&repo.dir, &["session", "list"]);
-    let listed = all["sessions"].as_array().unwrap().iter();
+    let listed = all["items"].as_array().unwrap().iter();
     let one = listed
         .clone()
         .find(|s| s["conversation_id"] == "linked-one")
@@ -331,7 +331,7 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
     // Lists are of sessions with all that is said, and checkpoints tell what they are linked to.
     let listed = |flags: &[&str]| {
         let answer = world.json(&repo.dir, &[&["session", "list"], flags].concat());
-        answer["sessions"].as_array().map(Vec::len)
+        answer["items"].as_array().map(Vec::len)
     };
     assert_eq!(listed(&["--link", "issue=42", "--role", "coder"]), Some(1));
     assert_eq!(listed(&["--link", "issue=42", "--role", "tester"]), Some(0));

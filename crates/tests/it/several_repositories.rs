@@ -30,12 +30,7 @@ fn switched_on<'w>(repo: &Repo<'w>, name: &str) -> Repo<'w> {
 fn listed(repo: &Repo<'_>) -> Vec<String> {
     let list = repo.world.json(&repo.dir, &["session", "list"]);
     let name = |s: &Value| s["conversation_id"].as_str().unwrap().to_owned();
-    list["sessions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(name)
-        .collect()
+    list["items"].as_array().unwrap().iter().map(name).collect()
 }
 
 fn writes(agent: &mut Agent, repo: &Repo<'_>) {

@@ -10,17 +10,20 @@ use siglum_ledger::{CheckpointKind, CheckpointRecord, LedgerError, RepositoryRec
 use super::session::LinkJson;
 use crate::identity::{repositories, statements};
 
+#[cfg(feature = "schemas")]
+words! {
+    KindWords as "CheckpointKind":
+        "Whether a checkpoint pins sessions to a commit, to their end, or to a point that somebody chose.",
+        "commit" | "end" | "manual";
+}
+
 /// A checkpoint.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct CheckpointJson {
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub id: CheckpointId,
-    /// Whether it pins sessions to a commit, to their end, or to a point that somebody chose.
-    #[cfg_attr(
-        feature = "schemas",
-        schemars(with = "String", extend("enum" = ["commit", "end", "manual"]))
-    )]
+    #[cfg_attr(feature = "schemas", schemars(with = "KindWords"))]
     pub kind: CheckpointKind,
     /// The repository of its commit: the git common directory, or the name that others gave.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -20,6 +20,18 @@ use crate::driven::{launch, remote};
 /// How much of the input of a call is shown, in characters.
 const INPUT: usize = 200;
 
+#[cfg(feature = "schemas")]
+words! {
+    ModeWords as "SessionMode":
+        "Whether a session is driven or observed.", "driven" | "observed";
+    OriginWords as "SessionOrigin":
+        "How a session came into the ledger: its agent was watched, it was read from a transcript, a program created it, or a launcher started its agent.",
+        "live" | "import" | "api" | "launch";
+    StateWords as "SessionState":
+        "Whether a turn of a session is open, the last one stopped, it ended, or nobody saw it run; as far as can be told by whoever answers: whether its process runs is seen on its own machine.",
+        "working" | "waiting" | "ended" | "imported";
+}
+
 /// A session, and what it amounts to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -29,25 +41,11 @@ pub struct SessionJson {
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub agent: AgentName,
     pub conversation_id: String,
-    /// Whether one driver opens and commits its turns under a lease, or it runs by itself and is watched.
-    #[cfg_attr(
-        feature = "schemas",
-        schemars(with = "String", extend("enum" = ["driven", "observed"]))
-    )]
+    #[cfg_attr(feature = "schemas", schemars(with = "ModeWords"))]
     pub mode: Mode,
-    /// How it came into the ledger: its agent was watched, it was read from a transcript, a program created it, or a
-    /// launcher started its agent.
-    #[cfg_attr(
-        feature = "schemas",
-        schemars(with = "String", extend("enum" = ["live", "import", "api", "launch"]))
-    )]
+    #[cfg_attr(feature = "schemas", schemars(with = "OriginWords"))]
     pub origin: SessionOrigin,
-    /// Whether a turn is open, the last one stopped, it ended, or nobody saw it run: as far as it can be told by whoever
-    /// answers, for whether its process runs is seen on its own machine.
-    #[cfg_attr(
-        feature = "schemas",
-        schemars(with = "String", extend("enum" = ["working", "waiting", "ended", "imported"]))
-    )]
+    #[cfg_attr(feature = "schemas", schemars(with = "StateWords"))]
     pub state: Stand,
     /// Home: the ledger that alone extends its log; others have replicas.
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]

@@ -15,7 +15,7 @@ fn the_commands_tell_what_routes_hold_and_why() {
         let dir = store.world.root.clone();
         let json = |args: &[&str]| store.world.json(&dir, args);
         let listed = json(&["context", "list"]);
-        let route = &listed["routes"][0];
+        let route = &listed["items"][0];
         assert_eq!(
             (&route["route_key"], &route["runs"]),
             (&json!("agent:main:main"), &json!(2))

@@ -109,7 +109,7 @@ fn a_repository_on_two_laptops_is_one_by_its_remote() {
     there(&gateway, &ann, &["worker", "--once"]).ok();
     for name in NAMES {
         let listed = json_there(&gateway, &ann, &["session", "list", "--repository", name]);
-        let names = texts(&listed["sessions"], "conversation_id");
+        let names = texts(&listed["items"], "conversation_id");
         assert_eq!(names, both("ann", "ben"), "{listed}");
         let checkpoints = json_there(
             &gateway,

@@ -7,6 +7,13 @@ use siglum_domain::{SessionId, Timestamp};
 use super::{Findings, Hit, IndexUse};
 use crate::views::session::SessionJson;
 
+#[cfg(feature = "schemas")]
+words! {
+    PlaceWords as "SearchPlace":
+        "What a text is: a prompt, what the agent said, what a tool was called with or returned, the path of a file that a call named or changed, the id or subject of a commit, a link, an id of the session or the name of its agent, or the path of its working directory or checkout.",
+        "prompt" | "answer" | "call" | "result" | "path" | "commit" | "link" | "name" | "directory";
+}
+
 /// Sessions in which all terms stand.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -40,15 +47,7 @@ pub struct SearchResultJson {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SearchHitJson {
-    /// What the text is: a prompt, what the agent said, what a tool was called with or returned, the path of a file that
-    /// a call named or changed, the id or subject of a commit, a link, an id of the session or the name of its agent, or
-    /// the path of its working directory or checkout.
-    #[cfg_attr(
-        feature = "schemas",
-        schemars(with = "String", extend("enum" = [
-            "prompt", "answer", "call", "result", "path", "commit", "link", "name", "directory",
-        ]))
-    )]
+    #[cfg_attr(feature = "schemas", schemars(with = "PlaceWords"))]
     pub place: PieceKind,
     /// The part of the text around the first term.
     pub text: String,
