@@ -171,6 +171,65 @@ fn answers_elsewhere_are_empty(clone: &Repo<'_>) {
     }
 }
 
+/// The same session by the command line, by a tool of an agent, over HTTP, and by `--team` from another machine.
+#[test]
+fn a_session_has_one_form_at_every_door() {
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        let repo = store.world.repo();
+        let mut agent = working(&repo);
+        repo.siglum(&["link", "add", "one", "issue=42"]).ok();
+        agent.stop();
+        agent.end("other");
+        drop(agent);
+        let listed = || gateway.launcher().get("/v1/sessions").is(200);
+        until("it is sealed and counted", || {
+            repo.siglum(&["worker", "--once"]).ok();
+            let session = &listed()["items"][0];
+            session["sealed"] == session["head"] && session["turns"] == 1 && session["commits"] == 1
+        });
+        let listed = listed();
+        let session = &listed["items"][0];
+        assert_eq!(
+            (&session["state"], &session["links"][0]["value"]),
+            (&json!("ended"), &json!(42))
+        );
+        let id = session["id"].as_str().unwrap();
+        let of_api = gateway.launcher().get(&format!("/v1/sessions/{id}"));
+        assert_eq!(of_api.is(200), *session);
+        let here = |args: &[&str]| store.world.json(&repo.dir, args);
+        assert_eq!(here(&["session", "list"]), listed);
+        let shown = here(&["show", id]);
+        assert_eq!(shown["session"], *session);
+        let run = |command: &str| repo.sh(command).ok();
+        let answers = mcp::ask(&repo, &[("show", json!({ "session": id }))], run);
+        assert_eq!(*mcp::data(&answers[0]), shown);
+
+        let colleague = asking(store, &gateway, Scope::Launcher);
+        let there = |args: &[&str]| colleague.json(&colleague.root, args);
+        let by_team = there(&["session", "list", "--team", "--all"]);
+        assert_eq!(by_team["items"], listed["items"]);
+        let by_team = there(&["show", id, "--team"]);
+        assert_eq!(by_team["session"], *session);
+        assert!(by_team["source"]["gateway"].is_string(), "{by_team}");
+        for field in [
+            "number",
+            "state",
+            "opened_at",
+            "prompt",
+            "last_message",
+            "files",
+            "heads",
+            "tools",
+        ] {
+            assert_eq!(
+                by_team["turns"][0][field], shown["turns"][0][field],
+                "{field}"
+            );
+        }
+    });
+}
+
 #[test]
 fn a_fresh_clone_answers_the_ten_questions() {
     on_a_file(|store| {
