@@ -1,5 +1,7 @@
 //! `siglum session list`.
 
+mod team;
+
 use std::path::Path;
 
 use serde::Serialize;
@@ -11,7 +13,6 @@ use siglum_ledger::{Forgotten, Ledger, RepositoryRecord, SessionFilter, read};
 
 use crate::clock;
 use crate::commands::link::{Facts, words};
-use crate::commands::team;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
@@ -61,15 +62,7 @@ pub struct Args {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if args.team {
-        let query = team::sessions::SessionQuery {
-            place: &args.place,
-            period: args.period,
-            agent: args.agent.as_ref(),
-            open: args.open,
-            links: args.facts.links(),
-            limit: args.limit,
-        };
-        return team::sessions::run(cx, &query);
+        return team::run(args, cx);
     }
     let (mut ledger, here) = store::settled(cx)?;
     let selected = args.place.listed(cx, &mut ledger, here)?;

@@ -1,5 +1,7 @@
 //! `siglum session show`: one session with its turns.
 
+pub mod team;
+
 use std::collections::BTreeSet;
 
 use serde::Serialize;

@@ -19,13 +19,13 @@ pub fn redact(text: &mut String) {
 }
 
 /// What is attached to a session, in a few words.
-pub(super) fn link_words(session: &SessionJson) -> String {
+pub fn link_words(session: &SessionJson) -> String {
     let links = session.links.iter().filter_map(LinkJson::to_link);
     link::words(&links.collect::<Vec<_>>())
 }
 
 /// Where a session stands, as far as a gateway knows: whether its process runs is seen on its own machine.
-pub(super) const fn state(session: &SessionJson) -> (&'static str, Style) {
+pub const fn state(session: &SessionJson) -> (&'static str, Style) {
     match (&session.quarantined, session.archived_at, session.ended_at) {
         (Some(_), ..) => ("quarantined", Style::Warning),
         (None, Some(_), _) => ("archived", Style::Dim),
@@ -36,9 +36,9 @@ pub(super) const fn state(session: &SessionJson) -> (&'static str, Style) {
 
 /// An entry of a session's log.
 #[derive(Deserialize)]
-pub(super) struct LogEntry {
-    pub(super) sequence: u64,
-    pub(super) turn: Option<TurnId>,
+pub struct LogEntry {
+    pub sequence: u64,
+    pub turn: Option<TurnId>,
     source: Source,
     key: String,
     event: String,
@@ -49,7 +49,7 @@ pub(super) struct LogEntry {
 
 impl LogEntry {
     /// What was seen.
-    pub(super) fn into_observation(self) -> Observation {
+    pub fn into_observation(self) -> Observation {
         Observation {
             source: self.source,
             key: self.key,

@@ -1,10 +1,8 @@
-//! What `--team` shows: what the team's gateway has, and nothing of this machine.
+//! What commands need for `--team`, which shows what the team's gateway has, and nothing of this machine.
 
 mod documents;
-pub mod session;
-pub mod sessions;
 
-pub use documents::redact;
+pub use documents::{LogEntry, link_words, redact, state};
 use siglum_domain::link::Link;
 
 use crate::cx::Cx;

@@ -11,10 +11,9 @@ use siglum_engine::views::search::SearchResultJson;
 use siglum_engine::views::session::SessionJson;
 use siglum_ledger::LedgerError;
 
-use super::documents::{LogEntry, link_words, redact, state};
-use super::print_source;
+use super::{Json, SCHEMA, TurnJson};
 use crate::clock::Ids;
-use crate::commands::session::show::{Json, SCHEMA, TurnJson};
+use crate::commands::team::{LogEntry, link_words, print_source, redact, state};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::team::SourceJson;

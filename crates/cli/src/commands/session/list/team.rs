@@ -1,19 +1,14 @@
 //! Sessions at the team's gateway, for `siglum session list --team`.
 
-use siglum_domain::AgentName;
-use siglum_domain::link::Link;
 use siglum_engine::views::session::{SessionJson, SessionListJson};
 
-use super::documents::{link_words, state};
-use super::{linked, print_source, reader};
+use super::{Args, Json, SCHEMA};
 use crate::clock;
-use crate::commands::session::list::{Json, SCHEMA};
+use crate::commands::team::{link_words, linked, print_source, reader, state};
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::scope::Where;
 use crate::team::SourceJson;
 use crate::team::reader::Paging;
-use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
 /// The most sessions of a page.
@@ -21,25 +16,14 @@ const PAGE: usize = 500;
 /// The most pages.
 const PAGES: usize = 20;
 
-/// Which sessions are listed.
-pub struct SessionQuery<'a> {
-    pub place: &'a Where,
-    pub period: Period,
-    pub agent: Option<&'a AgentName>,
-    /// Whether only those that have not ended.
-    pub open: bool,
-    pub links: Vec<Link>,
-    /// At most this many; 0 means all.
-    pub limit: usize,
-}
-
-pub fn run(cx: &Cx, query: &SessionQuery<'_>) -> Result<(), CommandError> {
-    let (reader, mut parameters) = reader(cx, query.place, query.period)?;
-    parameters.extend(query.agent.map(|agent| ("agent", agent.to_string())));
-    parameters.extend(query.open.then(|| ("state", "open".to_owned())));
-    parameters.extend(linked(&query.links));
+pub(super) fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (reader, mut parameters) = reader(cx, &args.place, args.period)?;
+    let agent = args.agent.as_ref();
+    parameters.extend(agent.map(|agent| ("agent", agent.to_string())));
+    parameters.extend(args.open.then(|| ("state", "open".to_owned())));
+    parameters.extend(linked(&args.facts.links()));
     let paging = Paging {
-        rows: query.limit,
+        rows: args.limit,
         page: PAGE,
         pages: PAGES,
     };
@@ -63,9 +47,9 @@ pub fn run(cx: &Cx, query: &SessionQuery<'_>) -> Result<(), CommandError> {
         return Ok(());
     }
     print_source(cx, &source)?;
-    cx.ui.table(&table(&sessions, query.place.all))?;
+    cx.ui.table(&table(&sessions, args.place.all))?;
     if more {
-        cx.ui.hint(match query.limit {
+        cx.ui.hint(match args.limit {
             0 => {
                 "There are more than are listed at once; name a time with `--since` and `--until`."
             }
