@@ -6,6 +6,7 @@ use schemars::{JsonSchema, schema_for};
 use serde_json::{Value, json};
 use siglum_engine::driven::heartbeat::{Form, HeartbeatJson, TickJson};
 use siglum_engine::views::checkpoints::{CheckpointJson, CheckpointListJson};
+use siglum_engine::views::commits::{AttestationJson, CommitJson, CommitSummaryJson};
 use siglum_engine::views::context::{
     ContextExplanationJson, ContextJson, ContextSwitchJson, GapJson, RouteDetailJson, RouteListJson,
 };
@@ -42,8 +43,11 @@ macro_rules! shared {
 }
 
 shared! {
+    Attestation: AttestationJson, parts "Attestation";
     Checkpoint: CheckpointJson, parts "";
     CheckpointList: CheckpointListJson, parts "";
+    Commit: CommitJson, parts "Commit";
+    CommitSummary: CommitSummaryJson, parts "Commit";
     Context: ContextJson, parts "";
     ContextExplanation: ContextExplanationJson, parts "";
     ContextSwitch: ContextSwitchJson, parts "";
@@ -162,6 +166,9 @@ mod tests {
 
     #[test]
     fn nothing_of_a_schema_is_lost_on_its_way_into_the_document() {
+        keeps::<AttestationJson>("Attestation");
+        keeps::<CommitJson>("Commit");
+        keeps::<CommitSummaryJson>("Commit");
         keeps::<CheckpointListJson>("");
         keeps::<CostReportJson>("");
         keeps::<HeartbeatJson>("Heartbeat");

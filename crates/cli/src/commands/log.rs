@@ -7,6 +7,7 @@ use serde::Serialize;
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::{AgentName, Oid, SessionId};
 use siglum_engine::commits::answers::Asker;
+use siglum_engine::views::commits::CommitSummaryJson;
 use siglum_engine::views::overview::{self, CommitLog, LogFilter, LoggedCommit};
 use siglum_gitstore::GitError;
 use siglum_ledger::SessionRecord;
@@ -290,68 +291,15 @@ pub struct Json {
     importing: bool,
 }
 
-/// One commit, and who made it.
+/// One commit as the API has it, and where that is from.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Commit {
-    commit: String,
-    subject: String,
-    git_author: String,
-    committed_at: String,
-    /// Whether anything is recorded of it.
-    recorded: bool,
-    checkpoint: Option<String>,
-    committer: Party,
-    /// Whether only trusted platforms name the session: nobody was observed making it.
-    attested: bool,
-    /// The sessions that could have made it, where that is ambiguous.
-    candidates: Vec<String>,
-    /// The sessions that made the commits that git made it of, without the one that rewrote them.
-    origins: Vec<String>,
-    claim: Option<Claim>,
-    /// Absent until its lines were looked at.
-    lines: Option<LineCount>,
+    #[serde(flatten)]
+    commit: CommitSummaryJson,
     /// The gateway that gave all this; absent where it is from this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<SourceJson>,
-}
-
-/// Who made a commit.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Party {
-    /// `session`, `human` or `unknown`.
-    kind: String,
-    session: Option<String>,
-    conversation_id: Option<String>,
-    agent: Option<String>,
-    /// `certain`, `likely`, `ambiguous` or `unknown`.
-    verdict: String,
-}
-
-/// A statement of a person.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Claim {
-    session: String,
-    by: String,
-    at: String,
-}
-
-/// Who wrote the lines that a commit added.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct LineCount {
-    added: u64,
-    by_sessions: u64,
-    sessions: Vec<SessionLines>,
-}
-
-/// The lines of one session.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct SessionLines {
-    session: String,
-    lines: u64,
 }
 
 impl Json {
@@ -359,60 +307,13 @@ impl Json {
         let commits = log.commits.iter();
         Self {
             commits: commits
-                .map(|c| Commit {
-                    source: source(c, sources).map(SourceJson::from),
-                    ..Commit::from_commit(c, &log.sessions)
+                .map(|commit| Commit {
+                    commit: CommitSummaryJson::from_log(log, commit),
+                    source: source(commit, sources).map(SourceJson::from),
                 })
                 .collect(),
             more: log.more,
             importing: log.importing,
-        }
-    }
-}
-
-impl Commit {
-    fn from_commit(commit: &LoggedCommit, sessions: &BTreeMap<SessionId, SessionRecord>) -> Self {
-        let (kind, session) = match commit.committer {
-            Committer::Session { session } => ("session", Some(session)),
-            Committer::Human => ("human", None),
-            Committer::Unknown => ("unknown", None),
-        };
-        let record = session.and_then(|id| sessions.get(&id));
-        Self {
-            commit: commit.git.commit.to_string(),
-            subject: commit.git.subject.clone(),
-            git_author: commit.git.author.clone(),
-            committed_at: commit.git.committed.to_string(),
-            recorded: commit.recorded,
-            checkpoint: commit.checkpoint.map(|c| c.to_string()),
-            committer: Party {
-                kind: kind.to_owned(),
-                session: session.map(|s| s.to_string()),
-                conversation_id: record.map(|r| r.conversation.to_string()),
-                agent: record.map(|r| r.agent.to_string()),
-                verdict: commit.verdict.to_string(),
-            },
-            attested: commit.is_attested,
-            candidates: commit.candidates.iter().map(ToString::to_string).collect(),
-            origins: commit.origins.iter().map(ToString::to_string).collect(),
-            claim: commit.claim.as_ref().map(|c| Claim {
-                session: c.session.to_string(),
-                by: c.by.clone(),
-                at: c.at.to_string(),
-            }),
-            lines: commit.lines.as_ref().map(|lines| LineCount {
-                added: lines.all(),
-                by_sessions: lines.by_sessions(),
-                sessions: lines
-                    .sessions
-                    .iter()
-                    .map(|(session, lines)| SessionLines {
-                        session: session.to_string(),
-                        lines: *lines,
-                    })
-                    .collect(),
-            }),
-            source: None,
         }
     }
 }
@@ -441,7 +342,9 @@ mod tests {
                 author: String::new(),
                 subject: String::new(),
             },
+            repository: None,
             recorded: true,
+            recorded_at: None,
             committer,
             verdict,
             is_attested: false,

@@ -26,6 +26,6 @@ pub(crate) mod reopened;
 pub(crate) mod rewrites;
 mod rivals;
 pub(crate) mod scene;
-mod shown;
+pub(crate) mod shown;
 pub mod sweep;
 pub mod why;

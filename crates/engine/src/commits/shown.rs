@@ -8,20 +8,20 @@ use siglum_ledger::{LedgerError, SessionFilter, Transaction};
 use crate::commits::origins::Origin;
 
 /// The sessions that an answer may show: all, or those that work in one of some repositories.
-pub(super) struct Shown<'a> {
+pub(crate) struct Shown<'a> {
     within: Option<&'a [RepositoryId]>,
     known: BTreeMap<SessionId, bool>,
 }
 
 impl<'a> Shown<'a> {
-    pub(super) const fn new(within: Option<&'a [RepositoryId]>) -> Self {
+    pub(crate) const fn new(within: Option<&'a [RepositoryId]>) -> Self {
         Self {
             within,
             known: BTreeMap::new(),
         }
     }
 
-    pub(super) fn has(
+    pub(crate) fn has(
         &mut self,
         tx: &mut dyn Transaction,
         session: SessionId,

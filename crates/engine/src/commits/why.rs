@@ -53,6 +53,14 @@ impl SessionCard {
     pub const fn conversation(&self) -> &ConversationId {
         &self.record.conversation
     }
+
+    /// The command that resumes it on the machine where it ran, where that is another one.
+    #[must_use]
+    pub fn resume_elsewhere(&self) -> Option<String> {
+        let agent = siglum_agents::find(self.agent().as_str()).filter(|_| self.resume.is_none());
+        let resume = agent.zip(self.natives.last());
+        resume.and_then(|(agent, native)| agent.resume_line(native))
+    }
 }
 
 /// One author of a commit.

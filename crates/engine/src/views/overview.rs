@@ -11,14 +11,16 @@ use siglum_domain::provenance::Origin;
 use siglum_domain::{AgentName, CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::{Git, ListedCommit, Listing};
 use siglum_ledger::{
-    DeclineRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy, SessionFilter,
-    SessionListing, SessionOrigin, SessionRecord, StatementRecord, Summary, Transaction, read,
+    CommitRecord, DeclineRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy,
+    SessionFilter, SessionListing, SessionOrigin, SessionRecord, StatementRecord, Summary,
+    Transaction, read,
 };
 
 use crate::commits::answers::{Asker, CommitAnswer};
 use crate::commits::attestations::{answered_record, attestations_of};
 use crate::commits::elsewhere;
 use crate::commits::origins::{makers, origins_of};
+use crate::commits::shown::Shown;
 use crate::commits::why::{self, Claim};
 use crate::damage::undamaged;
 use crate::identity::{names, repositories, statements};
@@ -91,8 +93,12 @@ impl Lines {
 #[derive(Debug, Clone)]
 pub struct LoggedCommit {
     pub git: ListedCommit,
+    /// The repository that it is recorded for, else the one that was asked.
+    pub repository: Option<RepositoryId>,
     /// Whether the ledger knows it.
     pub recorded: bool,
+    /// When it was recorded here.
+    pub recorded_at: Option<Timestamp>,
     pub committer: Committer,
     pub verdict: Verdict,
     /// Whether only trusted platforms name the session: nobody was observed making the commit.
@@ -116,9 +122,20 @@ pub struct CommitLog {
     pub commits: Vec<LoggedCommit>,
     /// The sessions that they name.
     pub sessions: BTreeMap<SessionId, SessionRecord>,
+    /// What the repositories of this ledger are called.
+    pub repositories: BTreeMap<RepositoryId, String>,
     pub more: bool,
     /// Whether an import of the repository runs, or did not come to its end.
     pub importing: bool,
+}
+
+impl CommitLog {
+    /// What a repository is called; its id, where this ledger has no name for it.
+    #[must_use]
+    pub fn repository_name(&self, id: RepositoryId) -> String {
+        let name = self.repositories.get(&id).cloned();
+        name.unwrap_or_else(|| id.to_string())
+    }
 }
 
 /// Lists commits with who made them. One git process, one transaction; with somebody to `ask` another transaction, and all
@@ -182,6 +199,7 @@ fn join(
         None => false,
     };
     let mut log = CommitLog {
+        repositories: repositories::names_by_id(tx)?,
         importing,
         ..CommitLog::default()
     };
@@ -241,7 +259,9 @@ fn logged(
         let judgement = join_attestations(judge(&Case::default()), &attestations);
         return Ok(LoggedCommit {
             git,
+            repository,
             recorded: !attestations.is_empty(),
+            recorded_at: None,
             committer: judgement.committer,
             verdict: judgement.verdict,
             is_attested: judgement.is_attested(),
@@ -253,8 +273,57 @@ fn logged(
             by_gateway: false,
         });
     };
-    let record = answered_record(tx, record, None)?;
-    let lines = tx.authors(record.repository, &git.commit)?;
+    recorded_commit(tx, git, record, claim, None)
+}
+
+/// Recorded commits with who made them, in the order of the records and from the ledger alone. Of sessions that do not work
+/// in one of the repositories of `within`, and of attestations that name another one, it has nothing.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn recorded(
+    tx: &mut dyn Transaction,
+    records: Vec<CommitRecord>,
+    within: Option<&[RepositoryId]>,
+) -> Result<CommitLog, LedgerError> {
+    let mut log = CommitLog {
+        repositories: repositories::names_by_id(tx)?,
+        ..CommitLog::default()
+    };
+    let mut shown = Shown::new(within);
+    for record in records {
+        let place = record.repository;
+        let claim = why::claim(&why::stated(tx, (place, place), &record.commit)?);
+        let facts = record.facts.as_ref();
+        let git = ListedCommit {
+            commit: record.commit.clone(),
+            committed: facts.map_or(record.at, |f| f.committed),
+            author: facts.map(|f| f.author.clone()).unwrap_or_default(),
+            subject: facts.map(|f| f.subject.clone()).unwrap_or_default(),
+        };
+        let commit = recorded_commit(tx, git, record, claim, within)?;
+        for id in named(&commit) {
+            if !log.sessions.contains_key(&id)
+                && shown.has(tx, id)?
+                && let Some(record) = tx.session(id)?
+            {
+                log.sessions.insert(id, record);
+            }
+        }
+        log.commits.push(commit);
+    }
+    Ok(log)
+}
+
+fn recorded_commit(
+    tx: &mut dyn Transaction,
+    git: ListedCommit,
+    record: CommitRecord,
+    claim: Option<Claim>,
+    within: Option<&[RepositoryId]>,
+) -> Result<LoggedCommit, LedgerError> {
+    let record = answered_record(tx, record, within)?;
+    let lines = tx.authors(record.repository, &record.commit)?;
     let origins = match record.seen_by {
         SeenBy::Rewrite => {
             let origins = origins_of(tx, record.repository, &record.commit)?;
@@ -264,7 +333,9 @@ fn logged(
     };
     Ok(LoggedCommit {
         git,
+        repository: Some(record.repository),
         recorded: true,
+        recorded_at: Some(record.at),
         committer: record.judgement.committer,
         verdict: record.judgement.verdict,
         is_attested: record.judgement.is_attested(),
@@ -286,7 +357,9 @@ fn answered(git: ListedCommit, answer: &CommitAnswer) -> LoggedCommit {
     let files = answer.authors();
     LoggedCommit {
         git,
+        repository: Some(answer.repository),
         recorded: true,
+        recorded_at: None,
         committer: answer.judgement.committer,
         verdict: answer.judgement.verdict,
         is_attested: answer.judgement.is_attested(),

@@ -1,28 +1,29 @@
 //! Who made a commit, and how that is known.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::State;
 use siglum_domain::{Oid, RepositoryId, SessionId};
 use siglum_engine::commits::answers::answers;
-use siglum_engine::commits::attestations::{answered_record, standing_attestations};
-use siglum_engine::commits::why;
-use siglum_ledger::{CommitFilter, CommitRecord, LedgerError, Transaction, read};
+use siglum_engine::commits::attestations::standing_attestations;
+use siglum_engine::commits::why::{self, Why};
+use siglum_engine::views::commits::{CommitJson, CommitSummaryJson};
+use siglum_engine::views::overview;
+use siglum_ledger::{CommitFilter, LedgerError, Transaction, read};
 
 use super::path::Path;
 use super::responses::repository_name;
 use crate::admission::{self, Reader};
 use crate::app::App;
 use crate::body::Body;
+use crate::caller::Caller;
 use crate::problem::Problem;
 #[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::{CURSOR_RULE, Query};
 use crate::reach::wanted_repositories;
-use crate::wire::{
-    Commit, CommitExplanations, CommitList, CommitSummary, CommitSummaryList, ExplainCommits,
-};
+use crate::wire::{CommitExplanations, CommitList, CommitSummaryList, ExplainCommits};
 
 /// Rows of a page.
 const PAGE: usize = 50;
@@ -79,7 +80,10 @@ pub(crate) async fn list(
             found.truncate(limit);
             let next = found.last().filter(|_| more);
             let next = next.map(|last| format!("{}.{}", last.commit, last.repository));
-            let items = summaries(tx, &found, within.as_deref())?;
+            let log = overview::recorded(tx, found, within.as_deref())?;
+            let commits = log.commits.iter();
+            let items = commits.map(|commit| CommitSummaryJson::from_log(&log, commit));
+            let items = items.collect();
             Ok(Ok(CommitSummaryList { items, next }))
         })
     });
@@ -99,32 +103,10 @@ fn place_in_list(cursor: &str) -> Option<(Oid, RepositoryId)> {
     Some((Oid::new(commit).ok()?, repository.parse().ok()?))
 }
 
-fn summaries(
-    tx: &mut dyn Transaction,
-    records: &[CommitRecord],
-    within: Option<&[RepositoryId]>,
-) -> Result<Vec<CommitSummary>, LedgerError> {
-    let mut names: BTreeMap<RepositoryId, String> = BTreeMap::new();
-    let mut items = Vec::with_capacity(records.len());
-    for record in records {
-        let id = record.repository;
-        let name = match names.get(&id) {
-            Some(name) => name.clone(),
-            None => {
-                let name = repository_name(tx, id)?.unwrap_or_else(|| id.to_string());
-                names.insert(id, name.clone());
-                name
-            }
-        };
-        let record = answered_record(tx, record.clone(), within)?;
-        items.push(CommitSummary::new(&record, name));
-    }
-    Ok(items)
-}
-
 /// Explain which session made a commit and which sessions wrote its lines, in each repository that has it
 ///
-/// The response is based on recorded data: evidence, verdict, and the claims alongside them.
+/// The response is based on recorded data: evidence, verdict, and the claims alongside them. It has the fields of
+/// `siglum why --json`, with the prompts that led to the commit.
 #[cfg_attr(test, utoipa::path(get, path = "/v1/commits/{commit}", tag = "commits", operation_id = "explainCommit",
     security(("launcher" = []), ("read" = [])),
     params(
@@ -151,10 +133,16 @@ pub(crate) async fn show(
         })
     });
     let commits = found.await??;
-    match commits.is_empty() {
-        false => Ok(Json(CommitList { items: commits })),
-        true => Err(Problem::not_found(format!("no record of commit {commit}"))),
+    if commits.is_empty() {
+        return Err(Problem::not_found(format!("no record of commit {commit}")));
     }
+    let prompted = commits.iter().flat_map(|(why, _)| prompted_sessions(why));
+    note_readings(&app, &caller, prompted);
+    let items = commits.into_iter();
+    let items = items.map(|(why, name)| CommitJson::from_why(&why, name));
+    Ok(Json(CommitList {
+        items: items.collect(),
+    }))
 }
 
 /// Explain which sessions made up to 500 commits and which sessions wrote their lines
@@ -181,10 +169,24 @@ pub(crate) async fn explain(
     });
     let found = found.await??;
     let prompted = found.items.iter().flat_map(|answer| answer.prompted());
-    for session in prompted.collect::<BTreeSet<SessionId>>() {
-        admission::read(&app, &caller, session);
-    }
+    note_readings(&app, &caller, prompted);
     Ok(Json(found.into()))
+}
+
+/// The sessions of which a prompt is in an answer.
+fn prompted_sessions(why: &Why) -> impl Iterator<Item = SessionId> {
+    let origins = why.origins.iter().filter_map(|o| o.prompt.as_ref());
+    why.prompt
+        .iter()
+        .chain(origins)
+        .map(|prompt| prompt.session)
+}
+
+/// Notes that prompts of these sessions were read.
+fn note_readings(app: &App, caller: &Caller, prompted: impl Iterator<Item = SessionId>) {
+    for session in prompted.collect::<BTreeSet<SessionId>>() {
+        admission::read(app, caller, session);
+    }
 }
 
 /// The records of a commit in the repositories that are named, or in all, with the attestations that the limits of the
@@ -194,7 +196,7 @@ fn known(
     commit: &Oid,
     named: Option<&[RepositoryId]>,
     within: Option<&[RepositoryId]>,
-) -> Result<Vec<Commit>, LedgerError> {
+) -> Result<Vec<(Why, String)>, LedgerError> {
     let mut ids: BTreeSet<RepositoryId> = BTreeSet::new();
     ids.extend(tx.commits_named(commit)?.iter().map(|c| c.repository));
     // One of another ledger may have been named by its id, and have no record of the commit.
@@ -208,7 +210,7 @@ fn known(
             continue;
         };
         if let Some(why) = why::recorded(tx, id, commit, within)? {
-            commits.push(Commit::from_why(&why, name));
+            commits.push((why, name));
         }
     }
     Ok(commits)

@@ -1,13 +1,16 @@
 //! Attestations of commits.
 
 use serde::{Deserialize, Serialize};
-use siglum_domain::{Oid, PlatformName, SessionId, Timestamp, evidence};
+use siglum_domain::{Oid, PlatformName, SessionId, Timestamp};
 use siglum_engine::commits::attestations::StandingAttestation;
 use siglum_engine::driven::attestation::NewAttestation;
+use siglum_engine::views::commits::AttestationJson;
 use siglum_ledger::AttestedFacts;
 
 use super::{CommitName, RepositoryName};
 use crate::problem::Problem;
+#[cfg(test)]
+use crate::shared_schemas::Attestation;
 
 /// The most parents of a commit.
 const PARENTS_MOST: usize = 64;
@@ -69,46 +72,14 @@ impl AttestCommit {
     }
 }
 
-/// A trusted platform's statement that a session made a commit.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-pub(crate) struct Attestation {
-    session: String,
-    /// Id of the token that it was stated with.
-    token: String,
-    /// Name of that token.
-    token_name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    platform: Option<String>,
-    /// When it was stated.
-    #[cfg_attr(test, schema(format = DateTime))]
-    at: String,
-    /// When the token was revoked, if it was: later than `at`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schema(format = DateTime))]
-    token_revoked_at: Option<String>,
-}
-
-impl From<&evidence::Attestation> for Attestation {
-    fn from(attestation: &evidence::Attestation) -> Self {
-        Self {
-            session: attestation.session.to_string(),
-            token: attestation.token.to_string(),
-            token_name: attestation.name.clone(),
-            platform: attestation.platform.as_ref().map(ToString::to_string),
-            at: attestation.at.to_string(),
-            token_revoked_at: attestation.revoked_at.map(|at| at.to_string()),
-        }
-    }
-}
-
 /// An attestation that was recorded or already existed.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RecordedAttestation {
     commit: String,
     repository: String,
-    attestation: Attestation,
+    #[cfg_attr(test, schema(value_type = Attestation))]
+    attestation: AttestationJson,
     /// Whether it already existed.
     pub(crate) already: bool,
 }
@@ -123,7 +94,7 @@ impl RecordedAttestation {
         Self {
             commit: commit.to_string(),
             repository,
-            attestation: Attestation::from(&known.attestation),
+            attestation: AttestationJson::from(&known.attestation),
             already,
         }
     }

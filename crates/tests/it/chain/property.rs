@@ -342,12 +342,9 @@ fn launch(
     let commit = repo.id("HEAD");
     let answer = served.get(&format!("/v1/commits/{commit}"));
     let commit = &answer["items"][0];
-    assert_eq!(commit["session"], session.as_str(), "{what}\n{answer}");
-    assert_eq!(
-        attached_links(&commit["sessions"][0]),
-        case.links,
-        "commit: {what}"
-    );
+    let committer = &commit["committer"];
+    assert_eq!(committer["session"], session.as_str(), "{what}\n{answer}");
+    assert_eq!(attached_links(committer), case.links, "commit: {what}");
     let checkpoint = why.checkpoints().pop().unwrap();
     let checkpoint = served.get(&format!("/v1/checkpoints/{checkpoint}"));
     assert_eq!(checkpoint["pins"][0]["session"], session.as_str(), "{what}");
@@ -460,7 +457,7 @@ fn api(chance: &mut Chance, served: &Served<'_>, what: &str) -> Option<(String, 
     );
     let commit = served.get(&format!("/v1/commits/{commit}"));
     assert_eq!(
-        attached_links(&commit["items"][0]["sessions"][0]),
+        attached_links(&commit["items"][0]["candidates"][0]),
         standing,
         "commit: {what}"
     );

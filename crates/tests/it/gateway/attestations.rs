@@ -54,12 +54,17 @@ fn a_platform_attests_a_commit_once_and_every_answer_says_so() {
         let again = platform.post(&path(&session), &body('a')).is(200);
         assert_eq!(again["attestation"], first["attestation"]);
         let shown = record(&gateway, 'a');
+        let committer = &shown["committer"];
         assert_eq!(
-            (&shown["committer"], &shown["session"], &shown["verdict"]),
+            (
+                &committer["kind"],
+                &committer["session"],
+                &committer["verdict"]
+            ),
             (&json!("session"), &json!(session), &json!("likely")),
             "{shown}"
         );
-        let evidence = &shown["evidence"][0];
+        let evidence = &committer["evidence"][0];
         assert_eq!(evidence["basis"], "attested", "{shown}");
         let text = evidence["text"].as_str().unwrap();
         assert!(
@@ -67,7 +72,7 @@ fn a_platform_attests_a_commit_once_and_every_answer_says_so() {
             "{text}"
         );
         assert_eq!(shown["attestations"], json!([first["attestation"]]));
-        assert_eq!(shown["sessions"][0]["id"], session);
+        assert_eq!(committer["conversation_id"], "S1", "{shown}");
         let asked = json!({ "commits": [oid('a'), oid('b')] });
         let explained = gateway.launcher().post("/v1/commits/explain", &asked);
         let explained = explained.is(200);
@@ -93,7 +98,7 @@ fn two_attested_sessions_are_ambiguous_until_one_is_withdrawn() {
             platform.post(&path(session), &body('a')).is(201);
         }
         let shown = record(&gateway, 'a');
-        assert_eq!(shown["verdict"], "ambiguous", "{shown}");
+        assert_eq!(shown["committer"]["verdict"], "ambiguous", "{shown}");
         assert_eq!(shown["candidates"].as_array().unwrap().len(), 2, "{shown}");
         let withdraw = |session: &str| {
             let of = format!("{}/{}", path(session), oid('a'));
@@ -101,7 +106,7 @@ fn two_attested_sessions_are_ambiguous_until_one_is_withdrawn() {
         };
         assert_eq!([withdraw(&one), withdraw(&one)], [204, 204]);
         assert_eq!(audited(&gateway, "attestation.withdrawn").len(), 1);
-        assert_eq!(record(&gateway, 'a')["session"], two.as_str());
+        assert_eq!(record(&gateway, 'a')["committer"]["session"], two.as_str());
         assert_eq!(withdraw(&two), 204);
         let gone = gateway.launcher().get(&format!("/v1/commits/{}", oid('a')));
         gone.problem(404, "not-found");
@@ -135,12 +140,12 @@ fn only_a_token_that_may_attest_does_and_a_revoked_one_no_more() {
         let refused = platform.post(&path(&session), &body('b'));
         refused.problem(401, "token-revoked");
         let shown = record(&gateway, 'a');
-        assert_eq!(shown["session"], session, "{shown}");
+        assert_eq!(shown["committer"]["session"], session, "{shown}");
         assert!(
             shown["attestations"][0]["token_revoked_at"].is_string(),
             "{shown}"
         );
-        let text = shown["evidence"][0]["text"].as_str().unwrap();
+        let text = shown["committer"]["evidence"][0]["text"].as_str().unwrap();
         assert!(text.contains("the token was revoked at"), "{text}");
     });
 }
@@ -228,9 +233,10 @@ fn a_token_of_a_repository_attests_there_alone_and_sees_no_attestation_elsewhere
         assert_eq!(explained["items"], json!([]));
         let of = format!("{}/{}", path(&session), oid('a'));
         assert_eq!(limited.ask("DELETE", &of, None).unwrap().status, 204);
-        assert_eq!(record(&gateway, 'a')["verdict"], "likely", "it stands");
+        let stands = record(&gateway, 'a');
+        assert_eq!(stands["committer"]["verdict"], "likely", "{stands}");
         limited.post(&path(&session), &body('b')).is(201);
         let own = limited.get(&format!("/v1/commits/{}", oid('b'))).is(200);
-        assert_eq!(own["items"][0]["session"], session, "{own}");
+        assert_eq!(own["items"][0]["committer"]["session"], session, "{own}");
     });
 }

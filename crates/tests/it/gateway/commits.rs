@@ -201,7 +201,7 @@ fn two_sessions_that_claim_one_commit_are_both_named() {
             );
         }
         // Somebody's own word is no proof.
-        assert_ne!(commit["verdict"], "certain", "{commit:#}");
+        assert_eq!(commit["committer"]["verdict"], "unknown", "{commit:#}");
         launcher
             .get(&format!("/v1/commits/{}", oid('e')))
             .problem(404, "not-found");

@@ -208,9 +208,12 @@ fn commits_are_listed_by_repository_and_first_digits() {
         let row = &page["items"][0];
         assert_eq!(row["repository"], "/r0/.git", "{page}");
         assert_eq!(
-            (&row["verdict"], &row["committer"]),
+            (&row["committer"]["verdict"], &row["committer"]["kind"]),
             (&json!("unknown"), &json!("unknown"))
         );
+        // Git was not asked, and when it was recorded is not when it was made.
+        assert!(row["recorded_at"].is_string(), "{page}");
+        assert!(row["committed_at"].is_null(), "{page}");
         for (query, field) in [
             ("prefix=abc", "prefix"),
             ("prefix=ABCD", "prefix"),

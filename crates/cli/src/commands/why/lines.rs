@@ -8,12 +8,12 @@ use siglum_domain::evidence::Verdict;
 use siglum_domain::{Oid, SessionId};
 use siglum_engine::commits::answers::Asker;
 use siglum_engine::commits::lines::{self, LineRun, Lines};
+use siglum_engine::commits::why::SessionCard;
+use siglum_engine::views::commits::{PromptJson, VerdictJson};
 use siglum_gitstore::Repo;
 
-use super::json::Prompt;
 use super::line::Target;
 use super::print::{describe, heading, print_prompt, resume_of, verdict};
-use super::resume_elsewhere;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::regular_file;
@@ -43,10 +43,9 @@ struct RunJson {
     resume: Option<String>,
     /// The command that resumes it on the machine where it ran, where that is another one.
     resume_elsewhere: Option<String>,
-    /// `certain`, `likely` or `unknown`.
-    verdict: String,
+    verdict: VerdictJson,
     /// What the session was asked when it wrote them.
-    prompt: Option<Prompt>,
+    prompt: Option<PromptJson>,
     /// The gateway that answers for the commit; absent where all this is from this machine.
     source: Option<SourceJson>,
 }
@@ -268,9 +267,9 @@ fn json(found: &Lines, sources: &Sources) -> Json {
             agent: card.map(|card| card.agent().to_string()),
             title: card.and_then(|card| card.title.clone()),
             resume: card.and_then(|card| card.resume.clone()),
-            resume_elsewhere: card.and_then(resume_elsewhere),
-            verdict: run.verdict.to_string(),
-            prompt: run.prompt.as_ref().map(Prompt::from_prompt),
+            resume_elsewhere: card.and_then(SessionCard::resume_elsewhere),
+            verdict: run.verdict.into(),
+            prompt: run.prompt.as_ref().map(PromptJson::from),
             source: source(run, sources).map(SourceJson::from),
         }
     };

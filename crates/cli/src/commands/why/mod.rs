@@ -13,7 +13,8 @@ use siglum_engine::commits::author_prompts::prompt_of_author;
 use siglum_engine::commits::elsewhere;
 use siglum_engine::commits::judgements::{self, Explanation};
 use siglum_engine::commits::prompts::Prompt;
-use siglum_engine::commits::why::{self, SessionCard, Why};
+use siglum_engine::commits::why::{self, Why};
+use siglum_engine::identity::repositories;
 use siglum_engine::views::find::FindError;
 use siglum_gitstore::BlameLine;
 use siglum_ledger::{RepositoryRecord, SqliteLedger, read, stored_facts};
@@ -72,6 +73,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 /// All that an answer shows.
 struct Answer {
     why: Why,
+    /// What the repository is called that the commit is recorded for; its id, where another ledger answers.
+    repository: String,
     line: Option<BlameLine>,
     /// What the author of the line was asked.
     author_prompt: Option<Prompt>,
@@ -159,11 +162,14 @@ fn about(
         false => None,
     };
     let warnings = warnings::collect(cx, &mut ledger, &why)?;
+    let names = read(&mut ledger, repositories::names_by_id)?;
     let author_prompt = match &line {
         Some(found) => line::author_prompt(cx, &mut ledger, &why, found)?,
         None => None,
     };
+    let name = names.get(&why.repository).cloned();
     Ok(Answer {
+        repository: name.unwrap_or_else(|| why.repository.to_string()),
         why,
         line,
         author_prompt,
@@ -215,6 +221,7 @@ fn by_gateway(
         prompt_of_author(&prompts, session, &line.path).cloned()
     });
     Ok(Some(Answer {
+        repository: why.repository.to_string(),
         why,
         line: line.cloned(),
         author_prompt,
@@ -260,7 +267,7 @@ fn sessions_behind(cx: &Cx, text: &str) -> Result<Vec<SessionId>, CommandError> 
     let why = &found.why;
     let author = found.line.as_ref().and_then(|l| line::writer(why, l));
     let session = author.and_then(|author| author.session);
-    let session = session.or(committer(&why.judgement).1);
+    let session = session.or(committer(&why.judgement));
     let session = session.or(why.claim.as_ref().map(|claim| claim.session));
     Ok(match session {
         Some(session) => vec![session],
@@ -270,17 +277,10 @@ fn sessions_behind(cx: &Cx, text: &str) -> Result<Vec<SessionId>, CommandError> 
     })
 }
 
-/// The command that resumes a session on the machine where it ran, where that is another one.
-fn resume_elsewhere(card: &SessionCard) -> Option<String> {
-    let agent = siglum_agents::find(card.agent().as_str()).filter(|_| card.resume.is_none());
-    let resume = agent.zip(card.natives.last());
-    resume.and_then(|(agent, native)| agent.resume_line(native))
-}
-
-const fn committer(judgement: &Judgement) -> (&'static str, Option<SessionId>) {
+/// The session that ran `git commit`, if one did.
+const fn committer(judgement: &Judgement) -> Option<SessionId> {
     match judgement.committer {
-        Committer::Session { session } => ("session", Some(session)),
-        Committer::Human => ("human", None),
-        Committer::Unknown => ("unknown", None),
+        Committer::Session { session } => Some(session),
+        Committer::Human | Committer::Unknown => None,
     }
 }

@@ -9,7 +9,7 @@ use siglum_ledger::SeenBy;
 
 use super::line::writer;
 use super::warnings::Warning;
-use super::{Answer, committer, resume_elsewhere};
+use super::{Answer, committer};
 use crate::clock;
 use crate::commands::session::page;
 use crate::cx::Cx;
@@ -65,7 +65,7 @@ pub(super) fn print(cx: &Cx, answer: &Answer) -> Result<(), CommandError> {
     print_prompt(ui, shown)?;
     origins(ui, why)?;
     lineage(ui, why)?;
-    let (_, committer) = committer(&why.judgement);
+    let committer = committer(&why.judgement);
     print_resume(
         ui,
         why,
@@ -174,7 +174,7 @@ fn committed_by(ui: &Ui, why: &Why) -> Result<(), CommandError> {
     };
     ui.line(format!("{}  {who}  [{sure}]", heading(ui, "Committer")))?;
     for evidence in &judgement.evidence {
-        let (_, committer) = committer(&why.judgement);
+        let committer = committer(&why.judgement);
         let of = evidence
             .session
             .filter(|s| Some(*s) != committer)
@@ -297,7 +297,7 @@ fn print_resume(ui: &Ui, why: &Why, session: Option<SessionId>) -> Result<(), Co
 
 pub(super) fn resume_of(ui: &Ui, card: &SessionCard) -> Result<(), CommandError> {
     let heading = heading(ui, "Resume");
-    match (&card.resume, resume_elsewhere(card)) {
+    match (&card.resume, card.resume_elsewhere()) {
         (Some(resume), _) => ui.line(format!("{heading}  {resume}")),
         (None, Some(resume)) => {
             ui.line(format!("{heading}  {resume}"))?;

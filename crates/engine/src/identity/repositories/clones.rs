@@ -8,6 +8,8 @@ use siglum_domain::access::Limits;
 use siglum_gitstore::remote_name;
 use siglum_ledger::{LedgerError, RepositoryIdentity, RepositoryRecord, Transaction};
 
+use crate::damage::undamaged;
+
 /// What can be told of two repositories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kinship {
@@ -57,6 +59,18 @@ pub fn known(tx: &mut dyn Transaction) -> Result<Vec<RepositoryRecord>, LedgerEr
     let elsewhere = tx.replica_repositories()?;
     all.extend(elsewhere.into_iter().map(RepositoryRecord::from));
     Ok(all)
+}
+
+/// What repositories are called: by the name that was given, by the directory, or by that and its machine. Where a row of
+/// them is damaged, only their ids are left.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn names_by_id(
+    tx: &mut dyn Transaction,
+) -> Result<BTreeMap<RepositoryId, String>, LedgerError> {
+    let all = undamaged(known(tx))?.unwrap_or_default().into_iter();
+    Ok(all.map(|r| (r.id, r.common_dir)).collect())
 }
 
 /// The name of the remote that a text stands for: an address, or the name itself.
