@@ -1,11 +1,13 @@
 //! Checkpoints as they are sent: one form for the command line and the API.
 
+use std::collections::BTreeMap;
+
 #[cfg(feature = "schemas")]
 use schemars::JsonSchema;
 use serde::Serialize;
 use siglum_domain::link::Link;
-use siglum_domain::{CheckpointId, Oid, SessionId, Timestamp};
-use siglum_ledger::{CheckpointKind, CheckpointRecord, LedgerError, RepositoryRecord, Transaction};
+use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
+use siglum_ledger::{CheckpointKind, CheckpointRecord, LedgerError, Transaction};
 
 use super::session::LinkJson;
 use crate::identity::{repositories, statements};
@@ -72,11 +74,11 @@ pub fn shown(
     tx: &mut dyn Transaction,
     records: &[CheckpointRecord],
 ) -> Result<Vec<CheckpointJson>, LedgerError> {
-    let known = match records.iter().any(|record| record.repository.is_some()) {
-        true => repositories::known(tx)?,
-        false => Vec::new(),
+    let names = match records.iter().any(|record| record.repository.is_some()) {
+        true => repositories::names_by_id(tx)?,
+        false => BTreeMap::new(),
     };
-    let shown = |record| CheckpointJson::read(tx, record, &known);
+    let shown = |record| CheckpointJson::read(tx, record, &names);
     records.iter().map(shown).collect()
 }
 
@@ -84,7 +86,7 @@ impl CheckpointJson {
     fn read(
         tx: &mut dyn Transaction,
         record: &CheckpointRecord,
-        known: &[RepositoryRecord],
+        names: &BTreeMap<RepositoryId, String>,
     ) -> Result<Self, LedgerError> {
         let mut pins = Vec::with_capacity(record.pins.len());
         for (session, sequence) in &record.pins {
@@ -95,11 +97,11 @@ impl CheckpointJson {
                 links: links.iter().map(LinkJson::from).collect(),
             });
         }
-        let repository = known.iter().find(|r| Some(r.id) == record.repository);
+        let repository = record.repository.and_then(|id| names.get(&id));
         Ok(Self {
             id: record.id,
             kind: record.kind,
-            repository: repository.map(|r| r.common_dir.clone()),
+            repository: repository.cloned(),
             commit: record.commit.clone(),
             at: record.at,
             pins,
