@@ -14,6 +14,7 @@ use siglum_ledger::{
 
 use super::overview::{Listed, Stand};
 use crate::Here;
+use crate::damage::undamaged;
 use crate::driven::turn::{self, Held};
 use crate::driven::{launch, remote};
 
@@ -51,7 +52,7 @@ pub struct SessionJson {
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub home: LedgerId,
     /// The name that a person gave to it, else the first line of its first prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     #[cfg_attr(
         feature = "schemas",
@@ -64,49 +65,49 @@ pub struct SessionJson {
         schemars(with = "String", extend("format" = "date-time"))
     )]
     pub last_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schemas",
         schemars(with = "Option<String>", extend("format" = "date-time"))
     )]
     pub ended_at: Option<Timestamp>,
     /// How it ended, in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
     /// From then on nothing is written to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schemas",
         schemars(with = "Option<String>", extend("format" = "date-time"))
     )]
     pub archived_at: Option<Timestamp>,
     /// The damage for which it can be read and not written to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quarantined: Option<String>,
     /// What was erased of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub forgotten: Option<ForgottenJson>,
     /// The session that it came from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub parent: Option<SessionId>,
     /// How it came from its parent: `fork`, `rewind`, `clear` or `nested`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub relation: Option<Relation>,
     /// The last entry of its parent's log that is part of the history of both.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_at: Option<u64>,
     /// The directory that it began in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// The checkout that it works in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
     /// The repositories that it works in, its own first: git common directories, or the names that others gave.
     pub repositories: Vec<String>,
     /// Where its own repository is fetched from, as `host/owner/name`; the same for each of its clones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub repository_remote: Option<String>,
     /// What is attached to it now.
     pub links: Vec<LinkJson>,
@@ -124,7 +125,7 @@ pub struct SessionJson {
     pub commits: u64,
     pub tokens: TokenUsage,
     /// The turn that waits for a decision, without the input of its calls; only where sessions are read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldTurnJson>,
 }
 
@@ -191,7 +192,7 @@ pub struct UnansweredCallJson {
     call: String,
     tool: String,
     /// The first 200 characters of its input; absent in a session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<String>,
     #[cfg_attr(feature = "schemas", schemars(extend("format" = "date-time")))]
     started_at: String,
@@ -209,7 +210,7 @@ pub fn shown(
 ) -> Result<Vec<SessionJson>, LedgerError> {
     let mut shown = Vec::with_capacity(sessions.len());
     for listed in sessions {
-        let held = turn::waits(here, tx, listed.listing.record.id)?;
+        let held = undamaged(turn::waits(here, tx, listed.listing.record.id))?.flatten();
         shown.push(SessionJson {
             held: held.map(|held| HeldTurnJson::from(&held).without_input()),
             ..SessionJson::from_listed(listed, repositories)
