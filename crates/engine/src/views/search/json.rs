@@ -24,7 +24,7 @@ pub struct SearchListJson {
     /// Whether there are more than were asked for, or looked through.
     pub more: bool,
     /// Pass it as `cursor` to get the next page of the API; absent on the last page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub next: Option<SessionId>,
     /// How the search index was used.
@@ -39,7 +39,7 @@ pub struct SearchResultJson {
     /// Where the terms stand, the best first.
     pub hits: Vec<SearchHitJson>,
     /// The command of the agent that resumes the session; only from the machine that has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<String>,
 }
 
@@ -54,17 +54,17 @@ pub struct SearchHitJson {
     /// Where terms stand in `text`.
     pub ranges: Vec<SearchRange>,
     /// Number of the turn in the session, from 1; absent outside of all turns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
     /// Time of the text or the commit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schemas",
         schemars(with = "Option<String>", extend("format" = "date-time"))
     )]
     pub at: Option<Timestamp>,
     /// The command that shows the turn; only from the machine that has the session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub show: Option<String>,
 }
 
