@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde_json::{Value, json};
+use siglum_engine::views;
 
 use crate::commands::*;
 use crate::{env, ui};
@@ -26,7 +27,7 @@ const SCHEMAS: &[Row] = &[
     (check::SCHEMA, schema_for::<check::Json>),
     (
         checkpoint::list::SCHEMA,
-        schema_for::<checkpoint::list::Json>,
+        schema_for::<siglum_engine::views::checkpoints::CheckpointListJson>,
     ),
     (
         checkpoint::show::SCHEMA,
@@ -37,11 +38,17 @@ const SCHEMAS: &[Row] = &[
     (config::set::SCHEMA, schema_for::<config::set::Json>),
     (config::unset::SCHEMA, schema_for::<config::unset::Json>),
     (config::path::SCHEMA, schema_for::<config::path::Json>),
-    (context::list::SCHEMA, schema_for::<context::list::Json>),
-    (context::show::SCHEMA, schema_for::<context::show::Json>),
+    (
+        context::list::SCHEMA,
+        schema_for::<views::context::RouteListJson>,
+    ),
+    (
+        context::show::SCHEMA,
+        schema_for::<views::context::RouteDetailJson>,
+    ),
     (
         context::explain::SCHEMA,
-        schema_for::<context::explain::Json>,
+        schema_for::<views::context::ContextExplanationJson>,
     ),
     (cost::SCHEMA, schema_for::<cost::Json>),
     (demo::wire::SCHEMA, schema_for::<demo::wire::Json>),
@@ -145,10 +152,6 @@ const SCHEMAS: &[Row] = &[
     (statusline::SCHEMA, schema_for::<statusline::Json>),
     (sync::SCHEMA, schema_for::<sync::Json>),
     (tail::SCHEMA, schema_for::<tail::Json>),
-    (team::cost::SCHEMA, schema_for::<team::cost::Json>),
-    (team::search::SCHEMA, schema_for::<team::search::Json>),
-    (team::session::SCHEMA, schema_for::<team::session::Json>),
-    (team::sessions::SCHEMA, schema_for::<team::sessions::Json>),
     (token::create::SCHEMA, schema_for::<token::create::Json>),
     (token::list::SCHEMA, schema_for::<token::list::Json>),
     (token::release::SCHEMA, schema_for::<token::release::Json>),

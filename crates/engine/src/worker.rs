@@ -12,7 +12,7 @@ use siglum_domain::receipt;
 use siglum_domain::{IdSource, ObservationId, RepositoryId, SessionId, Timestamp, TurnId};
 use siglum_ledger::{
     Aside, Binding, Durability, EditRecord, Ledger, LedgerError, Mode, NewEntry, RepositoryRecord,
-    SessionOrigin, SessionRecord, Spool, Spooled, Summary, Transaction, read, write,
+    SessionOrigin, SessionRecord, Spool, Spooled, Transaction, read, write,
 };
 
 use crate::commits::contents::hash_added_lines;
@@ -453,24 +453,11 @@ fn fold_session(
         // A transcript has no word for the end of a session that was never seen running.
         let unseen = record.origin == SessionOrigin::Import && tx.bindings(session)?.is_empty();
         let over = unseen || record.ended_at.is_some();
-        tx.put_summary(session, &summary(&view, over), record.head)?;
+        tx.put_summary(session, &overview::summary(&view, over), record.head)?;
         tx.put_usages(session, &fold::usage(&entries))?;
         pull_requests::link(here, tx, home, &record, &entries)
     })?;
     ledger.maintain_at_work()
-}
-
-fn summary(view: &fold::SessionView, over: bool) -> Summary {
-    let state = if over { "ended" } else { view.state.word() };
-    Summary {
-        state: state.to_owned(),
-        title: view.title.clone(),
-        models: view.models.iter().cloned().collect(),
-        turns: view.prompted_turns() as u64,
-        tool_calls: view.tool_calls() as u64,
-        subagents: view.subagents.len() as u64,
-        tokens: view.tokens,
-    }
 }
 
 /// Ends the sessions whose agent process is gone without a word. Those whose process cannot be seen

@@ -5,8 +5,15 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, schema_for};
 use serde_json::{Value, json};
 use siglum_engine::driven::heartbeat::{Form, HeartbeatJson, TickJson};
+use siglum_engine::views::checkpoints::{CheckpointJson, CheckpointListJson};
 use siglum_engine::views::commits::{AttestationJson, CommitJson, CommitSummaryJson};
+use siglum_engine::views::context::{
+    ContextExplanationJson, ContextJson, ContextSwitchJson, GapJson, RouteDetailJson, RouteListJson,
+};
+use siglum_engine::views::cost::CostReportJson;
 use siglum_engine::views::pipeline::{Bundle, GraphJson};
+use siglum_engine::views::search::SearchListJson;
+use siglum_engine::views::session::{self, HeldTurnJson, LinkJson, SessionJson, SessionListJson};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
@@ -37,13 +44,28 @@ macro_rules! shared {
 
 shared! {
     Attestation: AttestationJson, parts "Attestation";
+    Checkpoint: CheckpointJson, parts "";
+    CheckpointList: CheckpointListJson, parts "";
     Commit: CommitJson, parts "Commit";
     CommitSummary: CommitSummaryJson, parts "Commit";
+    Context: ContextJson, parts "";
+    ContextExplanation: ContextExplanationJson, parts "";
+    ContextSwitch: ContextSwitchJson, parts "";
+    CostReport: CostReportJson, parts "";
+    Gap: GapJson, parts "";
     Heartbeat: HeartbeatJson, parts "Heartbeat";
     HeartbeatForm: Form, parts "Heartbeat";
     HeartbeatTick: TickJson, parts "Heartbeat";
+    HeldTurn: HeldTurnJson, parts "";
+    Link: LinkJson, parts "";
     Pipeline: GraphJson, parts "Pipeline";
     PipelineBundle: Bundle, parts "Bundle";
+    RouteDetail: RouteDetailJson, parts "";
+    RouteList: RouteListJson, parts "";
+    SearchResultList: SearchListJson, parts "";
+    Session: SessionJson, parts "";
+    SessionList: SessionListJson, parts "";
+    TokenUsage: session::TokenUsage, parts "";
 }
 
 /// The schema of a type, and those of its parts under their names in the document.
@@ -147,10 +169,16 @@ mod tests {
         keeps::<AttestationJson>("Attestation");
         keeps::<CommitJson>("Commit");
         keeps::<CommitSummaryJson>("Commit");
+        keeps::<CheckpointListJson>("");
+        keeps::<CostReportJson>("");
         keeps::<HeartbeatJson>("Heartbeat");
         keeps::<Form>("Heartbeat");
         keeps::<TickJson>("Heartbeat");
         keeps::<GraphJson>("Pipeline");
         keeps::<Bundle>("Bundle");
+        keeps::<SearchListJson>("");
+        keeps::<SessionListJson>("");
+        keeps::<ContextExplanationJson>("");
+        keeps::<RouteDetailJson>("");
     }
 }

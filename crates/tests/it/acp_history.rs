@@ -106,8 +106,8 @@ fn sessions_are_replayed_once_and_what_is_new_is_added() {
     assert_eq!(done["sessions"][0]["entries"], 5, "{done}");
     assert_eq!(entries(&world), 10);
     let shown = world.json(&repo.dir, &["session", "show", "s1"]);
-    assert_eq!(shown["agent"], "played");
-    assert_eq!(shown["state"], "ended");
+    assert_eq!(shown["session"]["agent"], "played");
+    assert_eq!(shown["session"]["state"], "ended");
     let read = repo.siglum(&["show", "s1", "--full"]).ok();
     for part in ["round it", "Did round it", "-two", "+zwei", "cart.py"] {
         assert!(read.contains(part), "{part}: {read}");

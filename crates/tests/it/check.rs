@@ -146,7 +146,7 @@ fn what_nothing_is_recorded_of_fails_until_somebody_adopts_it() {
         .ok();
     fails_for(&repo, "HEAD~..HEAD", "past", "unrecorded");
     let sessions = world.json(&repo.dir, &["session", "list"]);
-    let session = sessions["sessions"][0]["session"].as_str().unwrap();
+    let session = sessions["items"][0]["id"].as_str().unwrap();
     repo.siglum(&["adopt", "HEAD", session]).ok();
     assert_eq!(failing(&repo, &["HEAD"]), [""; 0]);
     assert_eq!(json(&repo, &["HEAD"]).1["counts"]["claimed"], 1);

@@ -108,7 +108,7 @@ fn a_fork_is_another_repository() {
     looked_at(&world);
     let by_remote = ["session", "list", "--repository", "https://host/me/r.git"];
     let found = world.json(&repo.dir, &by_remote);
-    let mut sessions = found["sessions"].as_array().unwrap().iter();
+    let mut sessions = found["items"].as_array().unwrap().iter();
     assert!(
         sessions.any(|s| s["conversation_id"] == "forked"),
         "{found}"

@@ -119,8 +119,8 @@ fn rows(costs: &Value) -> Vec<(Option<String>, u64, u64)> {
 fn row(row: &Value) -> (Option<String>, u64, u64) {
     (
         row["key"].as_str().map(str::to_owned),
-        row["tokens"]["output"].as_u64().unwrap(),
-        row["cost"]["nano_usd"].as_u64().unwrap(),
+        row["usage"]["tokens"]["output"].as_u64().unwrap(),
+        row["usage"]["cost"]["nano_usd"].as_u64().unwrap(),
     )
 }
 
@@ -396,7 +396,7 @@ fn an_issue_has_the_same_answer_by_each_of_its_names() {
         let cost = cost(&repo, &["--by", "issue", "--link", issue]);
         assert_eq!(rows(&cost), [(some("42"), 100, 1_500_000)], "{issue}");
         let listed = world.json(&repo.dir, &["session", "list", "--link", issue]);
-        let names: Vec<_> = listed["sessions"]
+        let names: Vec<_> = listed["items"]
             .as_array()
             .unwrap()
             .iter()

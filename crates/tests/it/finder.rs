@@ -41,9 +41,7 @@ fn indexed(repo: &Repo<'_>) {
         repo.siglum(&["worker", "--once"]).ok();
         let listed = json(&["session", "list", "--limit", "1"]);
         let index = json(&["search", "round"])["index"].take();
-        listed["sessions"][0]["title"].is_string()
-            && index["state"] == "used"
-            && index["behind"] == 0
+        listed["items"][0]["title"].is_string() && index["used"] == true && index["behind"] == 0
     });
 }
 

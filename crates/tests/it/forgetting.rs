@@ -122,7 +122,7 @@ fn forget(repo: &Repo<'_>, args: &[&str]) -> Value {
 
 fn listed_session(repo: &Repo<'_>, native: &str) -> Value {
     let list = repo.world.json(&repo.dir, &["session", "list"]);
-    let sessions = list["sessions"].as_array().unwrap();
+    let sessions = list["items"].as_array().unwrap();
     let of = |s: &&Value| s["conversation_id"].as_str().unwrap().contains(native);
     sessions.iter().find(of).cloned().unwrap()
 }
@@ -198,12 +198,12 @@ fn what_a_forgotten_session_cost_is_still_counted() {
     let by = |what: &str| world.json(&repo.dir, &["cost", "--by", what]);
     let (model, branch) = (by("model"), by("branch"));
     assert_eq!(model["total"]["messages"], 2, "{model}");
-    assert_eq!(branch["rows"][0]["messages"], 2, "{branch}");
+    assert_eq!(branch["rows"][0]["usage"]["messages"], 2, "{branch}");
 
     forget(&repo, &["one", "--yes"]);
     assert_eq!(by("model"), model);
     let branch = by("branch");
-    assert_eq!(branch["rows"][0]["messages"], 1, "{branch}");
+    assert_eq!(branch["rows"][0]["usage"]["messages"], 1, "{branch}");
     assert_eq!(
         branch["rows"][1]["key"],
         Value::Null,
@@ -359,7 +359,7 @@ fn doctor_finds_an_old_secret_without_telling_it() {
     let found = answer["data"]["secrets"].as_array().unwrap();
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0]["rules"], json!(["github-token"]));
-    assert_eq!(found[0]["session"], listed_session(&repo, "one")["session"]);
+    assert_eq!(found[0]["session"], listed_session(&repo, "one")["id"]);
     let text = repo.siglum(&["doctor", "--secrets"]).stdout;
     assert!(
         text.contains("siglum forget --rule github-token") && !text.contains(&token),

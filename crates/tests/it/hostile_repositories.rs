@@ -179,7 +179,7 @@ fn named(repo: &Repo<'_>, row: &[&str]) -> Vec<String> {
     };
     let word = |word: &&str| match *word {
         "TOKEN" => id(&["token", "list"], "/tokens/0/id"),
-        "CHECKPOINT" => id(&["checkpoint", "list"], "/checkpoints/0/checkpoint"),
+        "CHECKPOINT" => id(&["checkpoint", "list"], "/items/0/id"),
         "DRIVEN" => id(&["context", "show", "route"], "/contexts/0/session"),
         word => word.to_owned(),
     };

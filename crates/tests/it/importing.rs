@@ -49,7 +49,7 @@ fn sessions(repo: &Repo<'_>) -> Vec<Value> {
     let listed = repo
         .world
         .json(&repo.dir, &["session", "list", "--limit", "0"]);
-    listed["sessions"].as_array().unwrap().clone()
+    listed["items"].as_array().unwrap().clone()
 }
 
 fn natives(repo: &Repo<'_>) -> Vec<String> {

@@ -81,7 +81,7 @@ fn one_damaged_session_among_a_thousand_is_named_and_the_others_are_served() {
             world.store().execute(sql, []).is_ok()
         });
         let listed = world.json(&repo.dir, &["session", "list", "--limit", "0"]);
-        assert_eq!(listed["sessions"].as_array().unwrap().len(), MANY, "{sql}");
+        assert_eq!(listed["items"].as_array().unwrap().len(), MANY, "{sql}");
         repo.siglum(&["log"]).ok();
         repo.siglum(&["why", "HEAD"]).ok();
         repo.siglum(&["show", "one"]).ok();

@@ -79,7 +79,7 @@ impl Launch {
 /// The sessions of a world, newest first.
 pub(crate) fn sessions(repo: &Repo<'_>) -> Vec<Value> {
     let listed = repo.world.json(&repo.dir, &["session", "list"]);
-    listed["sessions"].as_array().unwrap().clone()
+    listed["items"].as_array().unwrap().clone()
 }
 
 /// A session as `siglum show` has it.
@@ -92,7 +92,7 @@ fn show(repo: &Repo<'_>, session: &str) -> Value {
 #[track_caller]
 fn called_session(repo: &Repo<'_>, native: &str) -> String {
     let session = show(repo, native);
-    session["session"].as_str().unwrap().to_owned()
+    session["session"]["id"].as_str().unwrap().to_owned()
 }
 
 /// The only session that was launched.
@@ -101,7 +101,7 @@ fn launched(repo: &Repo<'_>) -> Value {
     let all = sessions(repo).into_iter();
     let all: Vec<Value> = all.filter(|s| s["origin"] == "launch").collect();
     assert_eq!(all.len(), 1, "{all:#?}");
-    show(repo, all[0]["session"].as_str().unwrap())
+    show(repo, all[0]["id"].as_str().unwrap())
 }
 
 /// The links in an answer, as `field=value`.

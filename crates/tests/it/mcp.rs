@@ -94,7 +94,7 @@ fn tools_answer_as_the_commands_do() {
     // The worker seals; what a command says changes until then.
     until("the turn is sealed", || {
         let shown = world.json(&repo.dir, &["session", "show", "one"]);
-        shown["sealed"] == shown["head"]
+        shown["session"]["sealed"] == shown["session"]["head"]
     });
     let outside = |command: &str| repo.sh(command).ok();
     let calls = [
@@ -110,7 +110,7 @@ fn tools_answer_as_the_commands_do() {
     assert_eq!(*data(&answers[2]), command(&["search", "DATES pars*"]));
     assert_eq!(*data(&answers[3]), command(&["cost"]));
     assert_eq!(data(&answers[0])["committer"]["native_ids"], json!(["one"]));
-    let found = &data(&answers[2])["found"];
+    let found = &data(&answers[2])["items"];
     assert_eq!(found.as_array().map(Vec::len), Some(1));
     let hits = found[0]["hits"].as_array().expect("a list");
     assert!(hits.iter().any(|hit| hit["place"] == "prompt"), "{hits:?}");
@@ -176,7 +176,7 @@ fn what_is_linked_is_the_session_that_asks() {
     assert_eq!(data(&again[0])["changed"], 0);
     let found = world.json(&repo.dir, &["search", "issue", "42"]);
     assert_eq!(
-        found["found"][0]["session"]["session"],
+        found["items"][0]["session"]["id"],
         listed("asking")["session"]
     );
 }
@@ -238,7 +238,7 @@ fn every_word_is_looked_for_and_the_reach_is_reported() {
             let session = found["session"]["conversation_id"].as_str();
             session.expect("a name").to_owned()
         };
-        answer["found"]
+        answer["items"]
             .as_array()
             .expect("a list")
             .iter()
@@ -256,10 +256,10 @@ fn every_word_is_looked_for_and_the_reach_is_reported() {
         (&whole["looked_at"], &whole["more"]),
         (&json!(2), &json!(false))
     );
-    let hit = &whole["found"][0]["hits"][0];
+    let hit = &whole["items"][0]["hits"][0];
     assert_eq!(
         (&hit["turn"], &hit["ranges"]),
-        (&json!(3), &json!([[0, 4]])),
+        (&json!(3), &json!([{ "start": 0, "end": 4 }])),
         "behind what it gets at its start, twice"
     );
     let commit = format!("{}*", &repo.id("HEAD")[..12]);
@@ -294,7 +294,7 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
     attach("asks", "issue=421");
     let search_sessions = |words: &[&str]| -> Vec<String> {
         let answer = world.json(&repo.dir, &[&["search"], words].concat());
-        let found = answer["found"].as_array().unwrap().iter();
+        let found = answer["items"].as_array().unwrap().iter();
         let mut names: Vec<String> = found
             .map(|f| f["session"]["conversation_id"].as_str().unwrap().to_owned())
             .collect();
@@ -316,10 +316,10 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
     let mut agent = Agent::start(&repo, "asks");
     agent.begin("resume");
     let answers = ask(&repo, &calls, |command| agent.bare_sh(command).ok());
-    let count = |answer: &Value| data(answer)["found"].as_array().map(Vec::len);
+    let count = |answer: &Value| data(answer)["items"].as_array().map(Vec::len);
     assert_eq!((count(&answers[0]), count(&answers[1])), (Some(1), Some(2)));
     let all = world.json(&repo.dir, &["session", "list"]);
-    let listed = all["sessions"].as_array().unwrap().iter();
+    let listed = all["items"].as_array().unwrap().iter();
     let one = listed
         .clone()
         .find(|s| s["conversation_id"] == "linked-one")
@@ -331,7 +331,7 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
     // Lists are of sessions with all that is said, and checkpoints tell what they are linked to.
     let listed = |flags: &[&str]| {
         let answer = world.json(&repo.dir, &[&["session", "list"], flags].concat());
-        answer["sessions"].as_array().map(Vec::len)
+        answer["items"].as_array().map(Vec::len)
     };
     assert_eq!(listed(&["--link", "issue=42", "--role", "coder"]), Some(1));
     assert_eq!(listed(&["--link", "issue=42", "--role", "tester"]), Some(0));
@@ -340,13 +340,13 @@ fn a_fact_finds_what_it_is_attached_to_and_no_id_that_happens_to_hold_it() {
         &repo.dir,
         &["checkpoint", "list", "--all", "--role", "coder"],
     );
-    let links = &answer["checkpoints"][0]["pins"][0]["links"];
+    let links = &answer["items"][0]["pins"][0]["links"];
     assert_eq!(links[0], json!({"field": "issue_number", "value": 42}));
     let none = world.json(
         &repo.dir,
         &["checkpoint", "list", "--all", "--phase", "none"],
     );
-    assert_eq!(none["checkpoints"], json!([]));
+    assert_eq!(none["items"], json!([]));
     let shown = repo.siglum(&["checkpoint", "list", "--all"]).ok();
     assert!(shown.contains("issue 42, role coder"), "{shown}");
 }

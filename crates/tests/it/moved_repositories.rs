@@ -11,7 +11,7 @@ use crate::harness::{Agent, Repo, World, until};
 /// The conversations that `siglum session list` shows in a repository, in order.
 pub(crate) fn listed(repo: &Repo<'_>) -> Vec<String> {
     let list = repo.world.json(&repo.dir, &["session", "list"]);
-    let sessions = list["sessions"].as_array().unwrap().iter();
+    let sessions = list["items"].as_array().unwrap().iter();
     let mut names: Vec<String> = sessions
         .map(|s| s["conversation_id"].as_str().unwrap().to_owned())
         .collect();
@@ -195,7 +195,7 @@ fn another_repository_in_the_place_of_one_is_not_taken_for_it() {
     commit_as(&repo, "after");
     assert_eq!(listed(&repo), ["after"]);
     let all = world.json(&repo.dir, &["session", "list", "--all"]);
-    assert_eq!(all["sessions"].as_array().unwrap().len(), 2);
+    assert_eq!(all["items"].as_array().unwrap().len(), 2);
     assert_eq!(repositories(&world), 2);
     repo.siglum(&["verify"]).ok();
 }

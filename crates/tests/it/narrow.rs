@@ -52,7 +52,7 @@ fn no_answer_is_wider_than_a_terminal_of_80_columns() {
         .ok();
     spend(&repo, &mut agent);
     let session = world.json(&repo.dir, &["session", "list"]);
-    let session = session["sessions"][0]["session"].as_str().unwrap();
+    let session = session["items"][0]["id"].as_str().unwrap();
     for link in ["issue=42", "pr=7"] {
         repo.siglum(&["link", "add", session, link]).ok();
     }

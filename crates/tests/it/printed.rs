@@ -28,10 +28,7 @@ impl<'a> Asking<'a> {
             .ok();
         spend(&repo, &mut agent);
         let sessions = world.json(&repo.dir, &["session", "list"]);
-        let session = sessions["sessions"][0]["session"]
-            .as_str()
-            .unwrap()
-            .to_owned();
+        let session = sessions["items"][0]["id"].as_str().unwrap().to_owned();
         for link in ["issue=42", "pr=7"] {
             repo.siglum(&["link", "add", &session, link]).ok();
         }

@@ -51,13 +51,13 @@ fn check_example(command: &str) {
     let lines = BTreeMap::from([(session.clone(), 2)]);
     assert_eq!(why.authors(), lines, "{why}");
     let shown = world.json(&repo.dir, &["session", "show", &session]);
-    let tokens = &shown["tokens"];
+    let tokens = &shown["session"]["tokens"];
     assert_eq!(
         (&tokens["input"], &tokens["output"]),
         (&json!(150), &json!(20))
     );
-    assert_eq!(shown["links"][0]["value"], 42);
-    assert_eq!(shown["state"], "ended");
+    assert_eq!(shown["session"]["links"][0]["value"], 42);
+    assert_eq!(shown["session"]["state"], "ended");
     let tools = shown["turns"].as_array().unwrap().iter();
     let tools: usize = tools.map(|t| t["tools"].as_array().unwrap().len()).sum();
     assert_eq!(tools, 2, "{shown:#}");
@@ -99,7 +99,7 @@ fn a_refused_line_ends_it_and_what_came_before_stays() {
     );
     record(&repo, &session, "").ok();
     let again = world.json(&repo.dir, &["session", "show", "s-1"]);
-    assert_eq!(again["head"], whole["head"]);
+    assert_eq!(again["session"]["head"], whole["session"]["head"]);
 }
 
 fn messages_of_first_turn(shown: &Value) -> Vec<String> {
@@ -128,10 +128,10 @@ fn state(repo: &Repo<'_>) -> Value {
         "models",
         "subagents",
         "tokens",
-        "turns",
     ];
-    let kept = kept.map(|name| (name.to_owned(), shown[name].clone()));
-    Value::Object(kept.into_iter().collect())
+    let kept = kept.map(|name| (name.to_owned(), shown["session"][name].clone()));
+    let turns = ("turns".to_owned(), shown["turns"].take());
+    Value::Object(kept.into_iter().chain([turns]).collect())
 }
 
 #[test]

@@ -269,7 +269,7 @@ fn ids_that_are_no_names_write_and_run_nothing() {
     for id in ["--version", "a.b", "a;touch", "~root", "$(id)"] {
         drop(Agent::start(&repo, id));
         let listed = world.json(&repo.dir, &["session", "list", "--limit", "1"]);
-        let session = listed["sessions"][0]["session"].as_str().unwrap();
+        let session = listed["items"][0]["id"].as_str().unwrap();
         let ran = repo.siglum(&["resume", session]);
         let shown = repo.siglum(&["session", "show", session]).stdout;
         assert_eq!(

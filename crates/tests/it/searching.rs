@@ -22,7 +22,7 @@ fn sessions_of(repo: &Repo<'_>, query: &str) -> Vec<String> {
 }
 
 fn names(answer: &Value) -> Vec<String> {
-    let found = answer["found"].as_array().unwrap().iter();
+    let found = answer["items"].as_array().unwrap().iter();
     let name = |f: &Value| f["session"]["conversation_id"].as_str().unwrap().to_owned();
     found.map(name).collect()
 }
@@ -59,8 +59,8 @@ fn what_commands_printed_is_found_with_the_turn_and_the_next_command() {
     assert_eq!(sessions_of(&repo, "zeb* look").len(), 2);
     assert_eq!(sessions_of(&repo, "is:error"), ["two"]);
     let answer = world.json(&repo.dir, &["search", "round_zebra_even"]);
-    assert_eq!(answer["index"]["state"], "used", "{answer}");
-    let hits = answer["found"][0]["hits"].as_array().unwrap();
+    assert_eq!(answer["index"]["used"], true, "{answer}");
+    let hits = answer["items"][0]["hits"].as_array().unwrap();
     let hit = hits.iter().find(|hit| hit["place"] == "result");
     let hit = hit.unwrap_or_else(|| panic!("{answer}"));
     assert_eq!(hit["turn"], 2, "behind what it gets at its start");

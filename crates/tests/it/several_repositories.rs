@@ -30,12 +30,7 @@ fn switched_on<'w>(repo: &Repo<'w>, name: &str) -> Repo<'w> {
 fn listed(repo: &Repo<'_>) -> Vec<String> {
     let list = repo.world.json(&repo.dir, &["session", "list"]);
     let name = |s: &Value| s["conversation_id"].as_str().unwrap().to_owned();
-    list["sessions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(name)
-        .collect()
+    list["items"].as_array().unwrap().iter().map(name).collect()
 }
 
 fn writes(agent: &mut Agent, repo: &Repo<'_>) {
@@ -81,10 +76,7 @@ fn lists_of_a_repository_are_there_from_anywhere() {
     assert!(sessions.contains("\"there\"") && !sessions.contains("\"here\""));
     let checkpoints = of(&["checkpoint", "list", "--json"]);
     let checkpoints: Value = serde_json::from_str(&checkpoints).unwrap();
-    assert_eq!(
-        checkpoints["data"]["checkpoints"].as_array().unwrap().len(),
-        1
-    );
+    assert_eq!(checkpoints["data"]["items"].as_array().unwrap().len(), 1);
     assert!(of(&["search", "there"]).contains("there"));
     of(&["cost"]);
     let nowhere = repo.siglum(&["session", "list", "--repository", ".."]);

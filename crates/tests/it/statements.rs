@@ -92,7 +92,7 @@ fn the_checkpoint_of_a_trailer_can_be_shown() {
         "phase=build",
         "label=team=core",
     ];
-    assert_eq!(links(&shown["checkpoint"]["pins"][0]), wanted, "{shown}");
+    assert_eq!(links(&shown["pins"][0]), wanted, "{shown}");
     let text = repo.siglum(&["checkpoint", "show", &trailer]).ok();
     let line = text.lines().find(|line| line.starts_with("Links "));
     for word in ["issue 42", "PR 701", "phase build", "team=core"] {

@@ -69,17 +69,14 @@ fn the_gateway_answers_as_the_laptop() {
         &repo,
         &["session", "list", "--all", "--link", "issue_number=42"],
     );
-    let session = listed["sessions"][0]["session"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    let session = listed["items"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
     let shown = json_there(&gateway, &repo, &["session", "show", &session]);
     assert_eq!(shown["replica"], true, "{shown}");
     let home = world.json(&repo.dir, &["session", "show", &session]);
     assert_eq!(
-        (&shown["home"], home["replica"].as_bool()),
-        (&home["home"], Some(false))
+        (&shown["session"]["home"], home["replica"].as_bool()),
+        (&home["session"]["home"], Some(false))
     );
     assert_eq!(shown["turns"], home["turns"]);
     there(&gateway, &repo, &["verify"]).ok();
@@ -94,7 +91,7 @@ fn the_gateway_answers_as_the_laptop() {
         &repo,
         &["session", "list", "--all", "--link", "phase=review"],
     );
-    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn ten_questions_have_one_command_each_and_the_guide_has_its_answer() {
     let (head, unseen) = (shop.commit("HEAD"), shop.commit("HEAD~1"));
     let session = |native: &str| {
         let shown = world.json(&shop.repo.dir, &["show", native]);
-        let id = shown["session"].as_str().unwrap();
+        let id = shown["session"]["id"].as_str().unwrap();
         id[id.len() - 8..].to_owned()
     };
     let [talked, priced, cheaper] = [TALKED, PRICED, CHEAPER].map(session);

@@ -143,7 +143,7 @@ fn lines_that_speak_of_a_forgotten_session_go() {
     one.prompt("Here.");
     one.quit();
     let list = world.json(&repo.dir, &["session", "list"]);
-    let id = list["sessions"][0]["session"].as_str().unwrap();
+    let id = list["items"][0]["id"].as_str().unwrap();
     let home = world.siglum_home();
     let put = |name: &str, content: &str| {
         let file = home.join(name);

@@ -59,7 +59,7 @@ fn answers(scene: &Scene, query: &str) -> Fallible<usize> {
     let args = ["search", "--all", "--json", query];
     let (_, out) = scene.home.run(&scene.repo.dir, &args)?;
     let answer: Value = serde_json::from_slice(&out.stdout)?;
-    Ok(answer["data"]["found"].as_array().map_or(0, Vec::len))
+    Ok(answer["data"]["items"].as_array().map_or(0, Vec::len))
 }
 
 /// How many needles nothing is found for.

@@ -1,6 +1,7 @@
 //! `siglum cost`: what sessions used and what that costs.
 
 mod json;
+mod team;
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -9,22 +10,25 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use siglum_domain::fold::Records;
 use siglum_domain::link::Link;
 use siglum_domain::observation::Tokens;
-use siglum_domain::price::Prices;
+use siglum_domain::price::{Cost, Prices};
 use siglum_domain::{AgentName, SessionId, Timestamp, TurnId};
 use siglum_engine::identity::repositories;
-use siglum_engine::views::cost::{self, By, CostQuery, CostRow, Costs, Explained, Sum};
+use siglum_engine::views::cost::{
+    self, By, CostQuery, CostReportJson, CostRowJson, CostUsageJson, Explained, UnpricedModelJson,
+};
 use siglum_engine::views::find;
 use siglum_engine::worker;
-use siglum_ledger::{Ledger, RepositoryRecord, read};
+use siglum_ledger::{RepositoryRecord, UsageFilter, read};
 
-use super::team;
+use super::team::print_source;
 use crate::config;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::platform::regular_file;
 use crate::scope::Where;
 use crate::store;
-use crate::time::{self, Period};
+use crate::team::Source;
+use crate::time;
 use crate::ui::{self, Cell, Style, Table};
 
 pub use json::Json;
@@ -138,84 +142,50 @@ fn by() -> impl clap::builder::TypedValueParser<Value = By> {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    if args.team {
-        return of_team(args, cx);
-    }
-    let found = find(args, cx)?;
+    let found = match args.team {
+        true => team::find(args, cx)?,
+        false => find(args, cx)?,
+    };
     if cx.ui.json {
-        return cx.ui.json(SCHEMA, found.json(args));
+        return cx.ui.json(SCHEMA, Json::from(found));
     }
-    let costs = &found.costs;
-    if costs.rows.is_empty() && !args.explain {
-        return nothing(cx, &mut store::open(cx)?);
+    if found.report.rows.is_empty() && !args.explain {
+        return nothing(args, cx, found.source.as_ref());
+    }
+    if let Some(source) = &found.source {
+        print_source(cx, source)?;
     }
     if args.is_recent() {
         let days = format!("Last {DAYS} days (`--since all` covers everything)");
         cx.ui.line(&days)?;
     }
-    cx.ui.table(&table(args, costs, &found.repositories))?;
-    if args.explain {
+    cx.ui.table(&table(args, &found))?;
+    if let Some(difference) = &found.explained {
         cx.ui.line("")?;
-        cx.ui.table(&explained(&costs.explained))?;
+        cx.ui.table(&explained(difference))?;
     }
     print_hints(cx, &found);
-    Ok(())
-}
-
-/// The same of what the team's gateway has.
-fn of_team(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    let query = team::cost::CostQuery {
-        by: args.by,
-        heading: heading(args.by),
-        place: &args.place,
-        period: Period {
-            since: args.from(),
-            until: args.until,
-        },
-        session: args.session.as_deref(),
-        agent: args.agent.as_ref(),
-        model: args.model.as_deref(),
-        links: &args.link,
-        limit: args.limit,
-    };
-    team::cost::run(cx, &query)?;
-    if args.is_recent() && !cx.ui.json {
-        cx.ui.hint(format!(
-            "This is of the last {DAYS} days; `--since all` covers everything."
-        ));
-    }
     Ok(())
 }
 
 /// The JSON answer.
 #[cfg(feature = "gateway")]
 pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
-    Ok(find(args, cx)?.json(args))
+    find(args, cx).map(Json::from)
 }
 
-/// Costs, with the prices and repositories that they are shown with.
-struct CostReport {
-    /// From when on messages count.
-    since: Option<Timestamp>,
-    costs: Costs,
-    prices: Prices,
+/// A report, with what it is shown with.
+struct Answer {
+    report: CostReportJson,
+    /// The difference to the plain sum of all records, if it was asked for.
+    explained: Option<Explained>,
+    /// The repositories of the local ledger.
     repositories: Vec<RepositoryRecord>,
+    /// The gateway that the answer is from, with `--team`.
+    source: Option<Source>,
 }
 
-impl CostReport {
-    fn json(&self, args: &Args) -> Json {
-        let answer = Answer {
-            by: args.by,
-            since: self.since,
-            costs: &self.costs,
-            prices: &self.prices,
-            repositories: &self.repositories,
-        };
-        Json::from_answer(&answer, args.explain)
-    }
-}
-
-fn find(args: &Args, cx: &Cx) -> Result<CostReport, CommandError> {
+fn find(args: &Args, cx: &Cx) -> Result<Answer, CommandError> {
     let prices = prices()?;
     let (mut ledger, here) = store::settled(cx)?;
     let session = match &args.session {
@@ -226,14 +196,13 @@ fn find(args: &Args, cx: &Cx) -> Result<CostReport, CommandError> {
         Some(_) => Vec::new(),
         None => args.place.listed(cx, &mut ledger, here)?,
     };
-    let since = args.from();
     let query = CostQuery {
         by: args.by,
         session,
         repositories,
         agent: args.agent.clone(),
         model: args.model.clone(),
-        since,
+        since: args.from(),
         until: args.until,
         links: args.link.clone(),
         limit: args.limit,
@@ -242,21 +211,12 @@ fn find(args: &Args, cx: &Cx) -> Result<CostReport, CommandError> {
     while worker::fold_sessions(&world, &mut ledger, FOLDED)? > 0 {}
     let costs = cost::cost(&mut ledger, &query, &prices, &ui::day)?;
     let repositories = read(&mut ledger, repositories::known)?;
-    Ok(CostReport {
-        since,
-        costs,
-        prices,
+    Ok(Answer {
+        report: CostReportJson::new(&query, &costs, &prices, &repositories),
+        explained: args.explain.then_some(costs.explained),
         repositories,
+        source: None,
     })
-}
-
-/// What is told in JSON.
-struct Answer<'a> {
-    by: By,
-    since: Option<Timestamp>,
-    costs: &'a Costs,
-    prices: &'a Prices,
-    repositories: &'a [RepositoryRecord],
 }
 
 /// The user's own prices.
@@ -282,12 +242,21 @@ pub fn prices() -> Result<Prices, CommandError> {
         })
 }
 
-fn nothing(cx: &Cx, ledger: &mut dyn Ledger) -> Result<(), CommandError> {
-    let any = siglum_ledger::UsageFilter {
+fn nothing(args: &Args, cx: &Cx, source: Option<&Source>) -> Result<(), CommandError> {
+    if let Some(Source { gateway, .. }) = source {
+        cx.ui.status(format!("No usage at {gateway} matches."));
+        if args.is_recent() {
+            cx.ui.hint(format!(
+                "This is of the last {DAYS} days; `--since all` covers everything."
+            ));
+        }
+        return Ok(());
+    }
+    let any = UsageFilter {
         limit: 1,
-        ..Default::default()
+        ..UsageFilter::default()
     };
-    let some = !read(ledger, |tx| tx.usages(&any))?.is_empty();
+    let some = !read(&mut store::open(cx)?, |tx| tx.usages(&any))?.is_empty();
     cx.ui.status(if some {
         "No usage matches; run `siglum cost --all --since all --limit 0` to show all."
     } else {
@@ -296,19 +265,28 @@ fn nothing(cx: &Cx, ledger: &mut dyn Ledger) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn print_hints(cx: &Cx, found: &CostReport) {
-    let (costs, prices) = (&found.costs, &found.prices);
-    team::cost::hint_of_rows(cx, costs.more, costs.overlapping);
-    if !costs.unpriced.is_empty() {
-        cx.ui.hint(unpriced(costs, prices));
+fn print_hints(cx: &Cx, found: &Answer) {
+    let report = &found.report;
+    if report.more {
+        cx.ui
+            .hint("There are more; pass `--limit 0` to show all of them.");
+    }
+    if report.overlapping > 0 {
+        cx.ui.hint(format!(
+            "Rows overlap: {} in more than one row; the total counts each once.",
+            ui::plural(report.overlapping, "message")
+        ));
+    }
+    if !report.unpriced.is_empty() {
+        cx.ui.hint(unpriced(found));
     }
 }
 
 /// Which models have no price, and what to do.
-fn unpriced(costs: &Costs, prices: &Prices) -> String {
+fn unpriced(found: &Answer) -> String {
     let mut never: Vec<&str> = Vec::new();
     let mut later: Vec<String> = Vec::new();
-    for (model, known_from) in &costs.unpriced {
+    for UnpricedModelJson { model, known_from } in &found.report.unpriced {
         match (model, known_from) {
             (Some(model), Some(from)) => {
                 let day = &from.to_string()[.."2026-01-31".len()];
@@ -318,21 +296,26 @@ fn unpriced(costs: &Costs, prices: &Prices) -> String {
             (None, _) => never.push("an unnamed model"),
         }
     }
-    let mut text = String::new();
+    let mut sentences = Vec::new();
     if !never.is_empty() {
-        let names = never.join(", ");
-        let date = prices.date();
-        text = format!("No price is known for {names} (prices are as of {date}). ");
+        let (names, date) = (never.join(", "), &found.report.prices);
+        sentences.push(format!(
+            "No price is known for {names} (prices are as of {date})."
+        ));
     }
     if !later.is_empty() {
-        text = format!("{text}No price is known for {}. ", later.join(", "));
+        sentences.push(format!("No price is known for {}.", later.join(", ")));
     }
-    format!("{text}Add one in {}.", Cx::tilde(&prices_file()))
+    // A gateway has prices of its own.
+    if found.source.is_none() {
+        sentences.push(format!("Add one in {}.", Cx::tilde(&prices_file())));
+    }
+    sentences.join(" ")
 }
 
 const TOKENS: [&str; 5] = ["INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"];
 
-fn table(args: &Args, costs: &Costs, repositories: &[RepositoryRecord]) -> Table {
+fn table(args: &Args, found: &Answer) -> Table {
     let of_repository = matches!(args.by, By::Branch | By::Issue | By::Pr | By::Commit);
     let (named, titled) = (
         of_repository && args.place.is_everywhere(),
@@ -343,26 +326,27 @@ fn table(args: &Args, costs: &Costs, repositories: &[RepositoryRecord]) -> Table
     heading.extend(TOKENS);
     heading.extend(titled.then_some("TITLE"));
     let mut table = Table::new(heading);
-    for row in &costs.rows {
-        let mut cells = vec![label(args.by, row, repositories)];
+    let report = &found.report;
+    for row in &report.rows {
+        let mut cells = vec![label(args.by, row, &found.repositories)];
         if named {
-            let record = record(row, repositories);
-            cells.push(Cell::plain(record.map(name).unwrap_or_default()));
+            let name = repository_name(row, &found.repositories);
+            cells.push(Cell::plain(name.unwrap_or_default()));
         }
-        cells.extend(used(&row.sum));
+        cells.extend(used(&row.usage));
         if titled {
             cells.push(Cell::plain(row.title.as_deref().unwrap_or_default()));
         }
         table.row(cells);
     }
-    let overlap = costs.overlapping > 0;
+    let overlap = report.overlapping > 0;
     let mut cells = vec![Cell::plain(if overlap {
         "total (rows overlap)"
     } else {
         "total"
     })];
     cells.extend(named.then(|| Cell::plain("")));
-    cells.extend(used(&costs.total));
+    cells.extend(used(&report.total));
     cells.extend(titled.then(|| Cell::plain("")));
     table.row(cells);
     table
@@ -389,15 +373,15 @@ const fn heading(by: By) -> &'static str {
     }
 }
 
-fn label(by: By, row: &CostRow, repositories: &[RepositoryRecord]) -> Cell {
-    let Some(value) = &row.key.value else {
+fn label(by: By, row: &CostRowJson, repositories: &[RepositoryRecord]) -> Cell {
+    let Some(value) = &row.key else {
         return Cell::styled(Style::Dim, by.without());
     };
     let short = match by {
         By::Session => value.parse::<SessionId>().ok().map(|id| id.short()),
         By::Turn => value.parse::<TurnId>().ok().map(|id| id.short()),
         By::Commit => Some(value.chars().take(7).collect()),
-        By::Repository => record(row, repositories).map(name),
+        By::Repository => repository_name(row, repositories),
         _ => None,
     };
     let style = match by {
@@ -408,29 +392,27 @@ fn label(by: By, row: &CostRow, repositories: &[RepositoryRecord]) -> Cell {
     Cell::styled(style, short.unwrap_or_else(|| value.clone()))
 }
 
-fn record<'r>(row: &CostRow, repositories: &'r [RepositoryRecord]) -> Option<&'r RepositoryRecord> {
-    let of_row = |r: &&RepositoryRecord| Some(r.id) == row.key.repository;
-    repositories.iter().find(of_row)
-}
-
-/// The name of a repository as people know it: where it is fetched from, else that of its first checkout.
-fn name(record: &RepositoryRecord) -> String {
-    if let Some(remote) = record.identity.hosted_remote() {
-        return remote.to_owned();
+/// The name of a row's repository as people know it: where it is fetched from, else that of its first checkout.
+fn repository_name(row: &CostRowJson, repositories: &[RepositoryRecord]) -> Option<String> {
+    if let Some(remote) = &row.repository_remote {
+        return Some(remote.clone());
     }
-    let path = record.checkout();
+    let name = row.repository.as_deref()?;
+    let record = repositories.iter().find(|record| record.name() == name);
+    let path = record.map_or(name, RepositoryRecord::checkout);
     let path = path.strip_suffix("/.git").unwrap_or(path);
     let last = path.rsplit('/').find(|part| !part.is_empty());
-    last.unwrap_or(path).to_owned()
+    Some(last.unwrap_or(path).to_owned())
 }
 
-fn used(sum: &Sum) -> Vec<Cell> {
-    let mut cells = numbers(sum.tokens);
-    let cost = Cell::number(sum.cost.to_string());
-    cells.push(if sum.cost.is_whole() {
-        cost
+fn used(usage: &CostUsageJson) -> Vec<Cell> {
+    let mut cells = numbers(usage.tokens.into());
+    let cost = Cost::from(&usage.cost);
+    let cell = Cell::number(cost.to_string());
+    cells.push(if cost.is_whole() {
+        cell
     } else {
-        cost.with(Style::Warning)
+        cell.with(Style::Warning)
     });
     cells
 }

@@ -6,8 +6,8 @@ use siglum_domain::SessionId;
 use siglum_domain::link::{Link, LinkError};
 use siglum_engine::identity::links::{self, Change, Changed};
 use siglum_engine::identity::statements;
-pub use siglum_engine::views::commits::LinkJson as Fact;
 use siglum_engine::views::find;
+use siglum_engine::views::session::LinkJson;
 use siglum_ledger::{Ledger, read};
 
 use crate::cx::Cx;
@@ -80,7 +80,7 @@ pub struct Json {
     session: String,
     conversation_id: Option<String>,
     /// What is attached now.
-    links: Vec<Fact>,
+    links: Vec<LinkJson>,
     /// How many facts the command attached or detached.
     changed: usize,
 }
@@ -241,7 +241,7 @@ impl Json {
         Self {
             session: session.to_string(),
             conversation_id,
-            links: links.iter().map(Fact::from).collect(),
+            links: links.iter().map(LinkJson::from).collect(),
             changed,
         }
     }

@@ -1,5 +1,7 @@
 //! `siglum search`: turns of sessions by what was said and done in them.
 
+mod team;
+
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -7,20 +9,22 @@ use siglum_domain::search::SearchQuery;
 use siglum_domain::{AgentName, SessionId};
 use siglum_engine::commits::why;
 use siglum_engine::identity::repositories;
-use siglum_engine::views::search::{self, Findings, IndexUse, Query, SearchResult};
+use siglum_engine::views::search::{self, Query, SearchIndexUse, SearchListJson, SearchResultJson};
+use siglum_engine::views::session::SessionJson;
 use siglum_engine::worker;
-use siglum_ledger::{LedgerError, RepositoryRecord, SessionFilter, read};
+use siglum_ledger::{SessionFilter, read};
 
 use super::finder::{self, Choice, Purpose, Wanted};
+use super::resume;
 use super::session::export::Format;
-use super::session::list::Session;
 use super::session::show::{self, Depth};
-use super::{resume, team};
+use super::team::print_source;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
 use crate::store;
+use crate::team::{Source, SourceJson};
 use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
@@ -85,54 +89,18 @@ pub struct Args {
     pub team: bool,
 }
 
-/// The JSON form of the answer.
+/// The JSON form of the answer: the list that all doors give, and what only the command adds.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
-    found: Vec<FoundJson>,
-    /// How many sessions were looked at.
-    looked_at: usize,
-    /// Whether there are others that were not.
-    more: bool,
-    index: IndexJson,
-}
-
-/// How the search index was used.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct IndexJson {
-    /// `used`, or `missing`: then prompts, links, commits, names and paths of the newest sessions were searched.
-    state: String,
-    /// Sessions that it lacks in their newest state.
-    behind: u64,
-}
-
-/// A session that was found.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct FoundJson {
-    session: Session,
-    /// The best first.
-    hits: Vec<HitJson>,
-    /// The command of the agent that resumes the session.
-    resume: Option<String>,
-}
-
-/// A text in which something stands that was searched for.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct HitJson {
-    /// `prompt`, `answer`, `call`, `result`, `path`, `commit`, `link`, `name` or `directory`.
-    place: String,
-    /// The part of it around the first place.
-    text: String,
-    /// Where in `text` it stands: characters, each from and before which.
-    ranges: Vec<(usize, usize)>,
-    /// The number of the turn in the session.
-    turn: Option<u64>,
-    /// The command that shows the turn.
-    show: Option<String>,
-    at: Option<String>,
+    #[serde(flatten)]
+    list: SearchListJson,
+    /// How many sessions of this ledger were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    looked_at: Option<usize>,
+    /// The gateway that the answer is from, with `--team`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<SourceJson>,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
@@ -177,50 +145,50 @@ fn find_on_screen(args: &Args, cx: &Cx) -> Result<ExitCode, CommandError> {
 }
 
 fn print(args: &Args, cx: &Cx) -> Result<(), CommandError> {
-    if args.team {
-        let query = team::search::TeamQuery {
-            words: &args.words,
-            place: &args.place,
-            period: args.period,
-            agent: args.agent.as_ref(),
-            limit: args.limit.unwrap_or(PRINTED),
-            within: args.within,
-        };
-        return team::search::run(cx, &query);
-    }
-    let found = find(args, cx)?;
+    let found = match args.team {
+        true => team::find(args, cx)?,
+        false => find(args, cx)?,
+    };
     if cx.ui.json {
-        return cx.ui.json(SCHEMA, Json::from_answer(&found));
+        return cx.ui.json(SCHEMA, Json::from(found));
     }
-    let findings = &found.findings;
-    if findings.found.is_empty() {
-        cx.ui.status(match findings.index.is_used {
-            true => "No matches.".to_owned(),
-            false => format!(
-                "No matches in {}.",
-                ui::plural(findings.looked_at as u64, "session")
-            ),
+    let list = &found.list;
+    if list.items.is_empty() {
+        cx.ui.status(match (&found.source, found.looked_at) {
+            (Some(source), _) => format!("No matches at {}.", source.gateway),
+            (None, Some(count)) if !list.index.used => {
+                format!("No matches in {}.", ui::plural(count as u64, "session"))
+            }
+            _ => "No matches.".to_owned(),
         });
     } else {
-        cx.ui.table(&table(&findings.found))?;
+        if let Some(source) = &found.source {
+            print_source(cx, source)?;
+        }
+        cx.ui.table(&table(&list.items))?;
     }
-    note_index(cx, findings.index);
-    note_next(cx, &found);
+    if found.source.is_some() {
+        team::note_more(args, cx, list);
+    } else {
+        note_index(cx, list.index);
+        note_next(cx, list);
+    }
     Ok(())
 }
 
 /// The JSON answer.
 #[cfg(feature = "gateway")]
 pub fn answer(args: &Args, cx: &Cx) -> Result<Json, CommandError> {
-    Ok(Json::from_answer(&find(args, cx)?))
+    find(args, cx).map(Json::from)
 }
 
-/// What was found, with what is shown beside it.
+/// What was found, and where.
 struct Answer {
-    findings: Findings,
-    repositories: Vec<RepositoryRecord>,
-    /// The command that resumes each session.
-    resumes: Vec<Option<String>>,
+    list: SearchListJson,
+    /// How many sessions of this ledger were looked at.
+    looked_at: Option<usize>,
+    /// The gateway that the answer is from, with `--team`.
+    source: Option<Source>,
 }
 
 fn find(args: &Args, cx: &Cx) -> Result<Answer, CommandError> {
@@ -252,30 +220,35 @@ fn find(args: &Args, cx: &Cx) -> Result<Answer, CommandError> {
     if findings.index.waiting > 0 || !findings.index.is_used {
         store::start_worker(cx);
     }
-    let (repositories, resumes) = read(&mut ledger, |tx| {
-        let sessions = findings.found.iter();
-        let resumes = sessions.map(|found| {
-            let card = why::card(tx, found.session.listing.record.id)?;
-            Ok(card.and_then(|card| card.resume))
-        });
-        let resumes = resumes.collect::<Result<Vec<_>, LedgerError>>()?;
-        Ok((repositories::known(tx)?, resumes))
+    let list = read(&mut ledger, |tx| {
+        let known = repositories::known(tx)?;
+        let found = findings.found.iter();
+        let sessions = found.map(|found| SessionJson::from_listed(&found.session, &known));
+        let mut list = SearchListJson::new(&findings, sessions.collect());
+        for item in &mut list.items {
+            let session = item.session.id;
+            item.resume = why::card(tx, session)?.and_then(|card| card.resume);
+            for hit in &mut item.hits {
+                hit.show = hit.turn.map(|turn| show_command(session, Some(turn)));
+            }
+        }
+        Ok(list)
     })?;
     Ok(Answer {
-        findings,
-        repositories,
-        resumes,
+        list,
+        looked_at: Some(findings.looked_at),
+        source: None,
     })
 }
 
 /// Says what the index lacks.
-fn note_index(cx: &Cx, index: IndexUse) {
-    let behind = ui::plural(index.waiting, "session");
-    if !index.is_used {
+fn note_index(cx: &Cx, index: SearchIndexUse) {
+    let behind = ui::plural(index.behind, "session");
+    if !index.used {
         cx.ui.warning(format!(
             "the search index is not built yet ({behind} to go); only prompts, links, commits, names and paths of the newest sessions were searched"
         ));
-    } else if index.waiting > 0 {
+    } else if index.behind > 0 {
         cx.ui.warning(format!(
             "the search index lacks the newest state of {behind}; the worker adds them"
         ));
@@ -283,21 +256,19 @@ fn note_index(cx: &Cx, index: IndexUse) {
 }
 
 /// Says how to go on from the best match.
-fn note_next(cx: &Cx, answer: &Answer) {
-    let findings = &answer.findings;
-    if findings.more {
-        cx.ui.hint(match findings.index.is_used {
+fn note_next(cx: &Cx, list: &SearchListJson) {
+    if list.more {
+        cx.ui.hint(match list.index.used {
             true => "There are more matches; narrow the search, or pass `--limit 0` to show all of them.",
             false => "There are more sessions; pass `--within 0` to search all of them, `--limit 0` to show all matches.",
         });
     }
-    let Some(best) = findings.found.first() else {
+    let Some(best) = list.items.first() else {
         return;
     };
-    let session = best.session.listing.record.id;
     let turn = best.hits.iter().find_map(|hit| hit.turn);
-    let mut hint = format!("Run `{}` to read it", show_command(session, turn));
-    if let Some(Some(resume)) = answer.resumes.first() {
+    let mut hint = format!("Run `{}` to read it", show_command(best.session.id, turn));
+    if let Some(resume) = &best.resume {
         hint += &format!(", `{}` to go on there", ui::one_line(resume, 300));
     }
     cx.ui.hint(hint + ".");
@@ -309,57 +280,24 @@ fn show_command(session: SessionId, turn: Option<u64>) -> String {
     turn.map_or_else(|| show.clone(), |turn| format!("{show} --turn {turn}"))
 }
 
-impl Json {
-    fn from_answer(answer: &Answer) -> Self {
-        let findings = &answer.findings;
-        let found = findings.found.iter().zip(&answer.resumes);
-        let found = found.map(|(found, resume)| FoundJson {
-            session: Session::from_listed(&found.session, &answer.repositories),
-            hits: found
-                .hits
-                .iter()
-                .map(|hit| HitJson::from_hit(found.session.listing.record.id, hit))
-                .collect(),
-            resume: resume.clone(),
-        });
-        let state = match findings.index.is_used {
-            true => "used",
-            false => "missing",
-        };
+impl From<Answer> for Json {
+    fn from(answer: Answer) -> Self {
         Self {
-            found: found.collect(),
-            looked_at: findings.looked_at,
-            more: findings.more,
-            index: IndexJson {
-                state: state.to_owned(),
-                behind: findings.index.waiting,
-            },
-        }
-    }
-}
-
-impl HitJson {
-    fn from_hit(session: SessionId, hit: &search::Hit) -> Self {
-        Self {
-            place: hit.place.word().to_owned(),
-            text: hit.excerpt.text.clone(),
-            ranges: hit.excerpt.ranges.clone(),
-            turn: hit.turn,
-            show: hit.turn.map(|turn| show_command(session, Some(turn))),
-            at: hit.at.map(|at| at.to_string()),
+            looked_at: answer.looked_at,
+            source: answer.source.as_ref().map(SourceJson::from),
+            list: answer.list,
         }
     }
 }
 
 /// A row for each text, the session named in the first of its rows.
-fn table(found: &[SearchResult]) -> Table {
+fn table(found: &[SearchResultJson]) -> Table {
     let mut table = Table::new(vec!["SESSION", "AGENT", "LAST", "TURN", "WHERE", "TEXT"]);
-    for SearchResult { session, hits } in found {
-        let record = &session.listing.record;
+    for SearchResultJson { session, hits, .. } in found {
         let mut head = Some(vec![
-            Cell::styled(Style::Id, record.id.short()),
-            Cell::styled(Style::Agent, record.agent.as_str()),
-            Cell::styled(Style::Time, ui::when(record.last_at)),
+            Cell::styled(Style::Id, session.id.short()),
+            Cell::styled(Style::Agent, session.agent.as_str()),
+            Cell::styled(Style::Time, ui::when(session.last_at)),
         ]);
         for hit in hits {
             let blank = || vec![Cell::plain(""), Cell::plain(""), Cell::plain("")];
@@ -368,7 +306,8 @@ fn table(found: &[SearchResult]) -> Table {
                 hit.turn.map(|turn| turn.to_string()).unwrap_or_default(),
             ));
             row.push(Cell::plain(hit.place.word()));
-            row.push(Cell::marked(&hit.excerpt.text, &hit.excerpt.ranges));
+            let ranges: Vec<_> = hit.ranges.iter().map(|r| (r.start, r.end)).collect();
+            row.push(Cell::marked(&hit.text, &ranges));
             table.row(row);
         }
     }

@@ -7,7 +7,7 @@ use siglum_ledger::{Ledger, RepositoryRecord, SessionFilter, read};
 
 use super::session::export::Format;
 use super::session::show::{Depth, TURNS};
-use super::{checkpoint, session, team, why};
+use super::{checkpoint, session, why};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::store;
@@ -56,7 +56,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return session::show::session(cx, &mut ledger, id, args.depth, args.format);
     };
     if args.team {
-        return team::session::run(cx, name, args.depth.limit.unwrap_or(TURNS));
+        return session::show::team::run(cx, name, args.depth.limit.unwrap_or(TURNS));
     }
     let mut ledger = store::open(cx)?;
     let found = match find::anything(&mut ledger, name) {

@@ -14,7 +14,7 @@ use self::installed::Installed;
 pub use self::json::{Json, SCHEMA};
 use super::import::GO_ON_IMPORTING;
 use super::projection::standing::{self, Health, Standing};
-use super::session::list::{place, style, title};
+use super::session::list::{place, style};
 use super::session::recover::{OpenJson, open_turns};
 use crate::clock;
 use crate::cx::Cx;
@@ -244,7 +244,7 @@ fn session_lines(
             Cell::styled(style(session.stand), session.stand.word()),
             Cell::styled(Style::Time, ui::age(record.last_at, now)),
             Cell::plain(place),
-            Cell::plain(title(session).unwrap_or_default()),
+            Cell::plain(session.title().unwrap_or_default()),
         ]);
     }
     let mut lines = table.lines(&cx.ui);
@@ -261,7 +261,7 @@ fn session_lines(
 /// `claude-code 0a1b2c3d (3 h ago)  "Add the parser"`.
 fn brief(cx: &Cx, session: &Listed) -> String {
     let record = &session.listing.record;
-    let title = title(session).map_or_else(String::new, |t| {
+    let title = session.title().map_or_else(String::new, |t| {
         let room = cx.ui.width().saturating_sub(74).clamp(14, 80);
         format!("  \"{}\"", ui::one_line(t, room))
     });

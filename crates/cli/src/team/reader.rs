@@ -31,6 +31,15 @@ pub struct Paging {
     pub pages: usize,
 }
 
+impl Paging {
+    const fn most(self) -> usize {
+        match self.rows {
+            rows @ 1..ROWS_MOST => rows,
+            _ => ROWS_MOST,
+        }
+    }
+}
+
 /// A page of a list.
 #[derive(Deserialize)]
 struct Page<T> {
@@ -129,29 +138,45 @@ impl Reader {
         parameters: &[(&'static str, String)],
         paging: Paging,
     ) -> Result<(Vec<T>, bool), CommandError> {
-        let most = match paging.rows {
-            0 => ROWS_MOST,
-            rows => rows.min(ROWS_MOST),
-        };
         let (mut rows, mut next): (Vec<T>, Option<String>) = (Vec::new(), None);
+        self.pages(path, parameters, paging, |page: Page<T>| {
+            let count = page.items.len();
+            rows.extend(page.items);
+            next.clone_from(&page.next);
+            (count, page.next)
+        })?;
+        let most = paging.most();
+        let more = next.is_some() || rows.len() > most;
+        rows.truncate(most);
+        Ok((rows, more))
+    }
+
+    /// Reads pages of a list, one after another. `take` gets each of them, and gives how many rows it has and the cursor
+    /// of the next one.
+    pub fn pages<P: DeserializeOwned>(
+        &self,
+        path: &str,
+        parameters: &[(&'static str, String)],
+        paging: Paging,
+        mut take: impl FnMut(P) -> (usize, Option<String>),
+    ) -> Result<(), CommandError> {
+        let most = paging.most();
+        let (mut read, mut next): (usize, Option<String>) = (0, None);
         for nth in 0..paging.pages {
             if nth > 0 && self.is_late() {
                 break;
             }
             let mut parameters = parameters.to_vec();
-            let wanted = (most - rows.len()).min(paging.page);
+            let wanted = (most - read).min(paging.page);
             parameters.push(("limit", wanted.to_string()));
             parameters.extend(next.take().map(|cursor| ("cursor", cursor)));
-            let page: Page<T> = self.get(path, &parameters)?;
-            rows.extend(page.items);
-            next = page.next;
-            if next.is_none() || rows.len() >= most {
+            let (count, cursor) = take(self.get(path, &parameters)?);
+            (read, next) = (read + count, cursor);
+            if next.is_none() || read >= most {
                 break;
             }
         }
-        let more = next.is_some() || rows.len() > most;
-        rows.truncate(most);
-        Ok((rows, more))
+        Ok(())
     }
 
     /// What the token allows to read, by asking.

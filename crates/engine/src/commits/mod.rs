@@ -11,7 +11,6 @@ pub mod authors;
 pub(crate) mod calls;
 pub mod check;
 mod checkout;
-pub mod checkpoints;
 mod committed_file;
 pub(crate) mod contents;
 pub(crate) mod copies;

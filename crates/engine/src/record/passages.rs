@@ -7,7 +7,7 @@ use siglum_ledger::{Ledger, LedgerError, Segment, read};
 /// Finds the text of bodies, also of those that stand in a stored transcript.
 pub struct Passages<'a> {
     agent: Option<&'static AgentSpec>,
-    ledger: &'a mut dyn Ledger,
+    ledger: Option<&'a mut dyn Ledger>,
     segment: Option<Segment>,
 }
 
@@ -16,7 +16,17 @@ impl<'a> Passages<'a> {
     pub fn new(ledger: &'a mut dyn Ledger, agent: &str) -> Self {
         Self {
             agent: siglum_agents::find(agent),
-            ledger,
+            ledger: Some(ledger),
+            segment: None,
+        }
+    }
+
+    /// Without a ledger: then texts that stand in a stored transcript are absent.
+    #[must_use]
+    pub const fn without_ledger() -> Self {
+        Self {
+            agent: None,
+            ledger: None,
             segment: None,
         }
     }
@@ -31,8 +41,10 @@ impl<'a> Passages<'a> {
             Body::Withheld { .. } => Ok(None),
             Body::Passage { stream, offset } => {
                 let here = |s: &Segment| s.stream == *stream && (s.first..s.past).contains(offset);
-                if !self.segment.as_ref().is_some_and(here) {
-                    self.segment = read(self.ledger, |tx| tx.segment(stream, *offset))?;
+                if !self.segment.as_ref().is_some_and(here)
+                    && let Some(ledger) = self.ledger.as_deref_mut()
+                {
+                    self.segment = read(ledger, |tx| tx.segment(stream, *offset))?;
                 }
                 let lines = self.segment.iter().flat_map(|s| &s.lines);
                 let line = lines.into_iter().find(|(at, _)| at == offset);

@@ -2,13 +2,12 @@
 
 #[cfg(feature = "schemas")]
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::evidence::{Attestation, Basis, Committer, Evidence, Judgement, Verdict};
-use siglum_domain::link::Link;
-use siglum_ledger::Forgotten;
 
 use super::overview::{CommitLog, Lines, LoggedCommit};
+use super::session::{ForgottenJson, LinkJson};
 use crate::commits::origins::Origin;
 use crate::commits::prompts::Prompt;
 use crate::commits::why::{Author, Claim, SessionCard, Why};
@@ -147,26 +146,6 @@ pub struct PartyJson {
     lines: u64,
 }
 
-/// What was erased of a session.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schemas", derive(JsonSchema))]
-struct ForgottenJson {
-    /// `parts` or `whole`.
-    what: String,
-    /// When something was erased last.
-    at: String,
-}
-
-/// A fact attached to a session.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(JsonSchema))]
-pub struct LinkJson {
-    field: String,
-    /// A number or text; for a label, `key=value`.
-    #[cfg_attr(feature = "schemas", schemars(extend("type" = ["integer", "string"])))]
-    value: serde_json::Value,
-}
-
 /// A piece of evidence.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
@@ -298,7 +277,7 @@ impl PartyJson {
             title: card.and_then(|c| c.title.clone()),
             forgotten: card
                 .and_then(|c| c.record.forgotten)
-                .map(ForgottenJson::from),
+                .map(ForgottenJson::from_forgotten),
             links: card
                 .map(|c| c.links.iter().map(LinkJson::from).collect())
                 .unwrap_or_default(),
@@ -338,36 +317,6 @@ impl PartyJson {
             files: files.collect(),
             lines: author.lines(),
             ..Self::new(why, kind, author.session, author.verdict)
-        }
-    }
-}
-
-impl From<Forgotten> for ForgottenJson {
-    fn from(forgotten: Forgotten) -> Self {
-        let what = match forgotten {
-            Forgotten::Parts { .. } => "parts",
-            Forgotten::Whole { .. } => "whole",
-        };
-        Self {
-            what: what.to_owned(),
-            at: forgotten.at().to_string(),
-        }
-    }
-}
-
-impl LinkJson {
-    /// The link, if it is one that this program knows.
-    #[must_use]
-    pub fn to_link(&self) -> Option<Link> {
-        Link::from_json(&self.field, &self.value).ok()
-    }
-}
-
-impl From<&Link> for LinkJson {
-    fn from(link: &Link) -> Self {
-        Self {
-            field: link.field().to_owned(),
-            value: link.to_json(),
         }
     }
 }

@@ -10,6 +10,7 @@
 //! within a sum.
 
 mod commits;
+mod json;
 mod known;
 mod standing;
 mod table;
@@ -28,6 +29,7 @@ use siglum_ledger::{
 };
 
 use crate::views::overview::COUNT_MOST;
+pub use json::{CostReportJson, CostRowJson, CostUsageJson, MoneyJson, UnpricedModelJson};
 use known::{CountsFor, Known};
 use table::{Table, Used};
 

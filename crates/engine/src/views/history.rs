@@ -16,7 +16,7 @@ use siglum_ledger::{
 use crate::commits::why::{SessionCard, card};
 use crate::driven::launch;
 use crate::identity::{links, statements};
-use crate::views::overview::{self, Stand};
+use crate::views::overview::{self, Listed, Stand};
 use crate::{World, damage};
 
 /// How many commits and children of a session are told at most.
@@ -84,7 +84,8 @@ pub struct History {
     pub attached: Vec<(Link, StatementRecord)>,
     /// Why variables that were to be links are none.
     pub left_out: Vec<String>,
-    pub stand: Stand,
+    /// The session as lists have it.
+    pub listed: Listed,
     /// Whether its home is another ledger.
     pub replica: bool,
     /// How it was launched, if a launcher started it.
@@ -131,15 +132,13 @@ pub fn history(
         let made = tx.commits_of_session(id, MOST)?;
         let listing = SessionListing {
             record: own.record.clone(),
-            summary: siglum_ledger::Summary {
-                state: view.state.word().to_owned(),
-                ..Default::default()
-            },
+            summary: overview::summary(&view, false),
             commits: made.len() as u64,
         };
-        let stand = overview::stand(world, tx, listing)?.stand;
+        let listed = overview::stand(world, tx, listing)?;
         let views = std::mem::take(&mut view.turns);
-        let mut turns = turns(views, &entries, &own.record, stand);
+        let sealed = (own.record.mode, own.record.sealed);
+        let mut turns = turns(views, &entries, sealed, listed.stand);
         for record in made {
             place(&mut turns, &record);
         }
@@ -152,7 +151,7 @@ pub fn history(
             children: children(tx, id)?,
             launch: launch::standing(tx, id)?,
             card: own,
-            stand,
+            listed,
             replica,
             parent,
             view,
@@ -180,10 +179,12 @@ fn children(
     Ok(children)
 }
 
-fn turns(
+/// The turns of a session of this mode that is sealed up to a sequence, by what can be read of its log.
+#[must_use]
+pub fn turns(
     views: Vec<TurnView>,
     entries: &[Entry],
-    record: &SessionRecord,
+    (mode, sealed_to): (Mode, u64),
     stand: Stand,
 ) -> Vec<Turn> {
     let last = views.len().saturating_sub(1);
@@ -194,12 +195,11 @@ fn turns(
         *end = entry.sequence.max(*end);
     }
     let turn = |(at, view): (usize, TurnView)| {
-        let sealed = ends.get(&view.id).is_none_or(|end| *end <= record.sealed);
+        let sealed = ends.get(&view.id).is_none_or(|end| *end <= sealed_to);
         let runs = at == last && !matches!(stand, Stand::Ended | Stand::Imported);
         // What a person tells the agent itself to do, such as to compact, has no prompt and no stop; a driver that
         // commits a turn without a stop is done with it.
-        let unstopped =
-            record.mode != Mode::Driven && view.prompt.is_some() && view.stopped.is_none();
+        let unstopped = mode != Mode::Driven && view.prompt.is_some() && view.stopped.is_none();
         Turn {
             number: (at + 1).saturating_sub(outside),
             state: match (view.recovered, unstopped, sealed) {

@@ -3,14 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
 use siglum_domain::evidence::{Case, Committer, Verdict, join_attestations, judge};
+use siglum_domain::fold::SessionView;
 use siglum_domain::link::Link;
 use siglum_domain::provenance::Origin;
 use siglum_domain::{AgentName, CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::{Git, ListedCommit, Listing};
 use siglum_ledger::{
     CommitRecord, DeclineRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy,
-    SessionFilter, SessionListing, SessionOrigin, SessionRecord, Transaction, read,
+    SessionFilter, SessionListing, SessionOrigin, SessionRecord, StatementRecord, Summary,
+    Transaction, read,
 };
 
 use crate::commits::answers::{Asker, CommitAnswer};
@@ -20,7 +23,7 @@ use crate::commits::origins::{makers, origins_of};
 use crate::commits::shown::Shown;
 use crate::commits::why::{self, Claim};
 use crate::damage::undamaged;
-use crate::identity::repositories;
+use crate::identity::{names, repositories, statements};
 use crate::record::import;
 use crate::{EngineError, Here, World};
 
@@ -394,7 +397,8 @@ fn named(commit: &LoggedCommit) -> Vec<SessionId> {
 }
 
 /// Where a session stands, as far as it can be told from here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Stand {
     /// A turn is open.
     Working,
@@ -427,6 +431,16 @@ pub struct Listed {
     /// Whether its process lives; absent where that cannot be seen.
     pub alive: Option<bool>,
     pub links: Vec<Link>,
+    /// What was stated of it.
+    pub statements: Vec<StatementRecord>,
+}
+
+impl Listed {
+    /// The name that a person gave to it, else the first line of its first prompt.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        names::name(&self.links).or(self.listing.summary.title.as_deref())
+    }
 }
 
 /// Sessions, newest first, with where they stand.
@@ -446,17 +460,21 @@ pub fn sessions(
 }
 
 /// Where one session stands.
-pub(crate) fn stand(
+///
+/// # Errors
+/// Those of the ledger.
+pub fn stand(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     listing: SessionListing,
 ) -> Result<Listed, LedgerError> {
-    let links = undamaged(tx.statements_of_session(listing.record.id))?;
-    let links = crate::identity::statements::links(&links.unwrap_or_default());
+    let stated = undamaged(tx.statements_of_session(listing.record.id))?.unwrap_or_default();
+    let links = statements::links(&stated);
     if listing.record.ended_at.is_some() {
         return Ok(Listed {
             listing,
             links,
+            statements: stated,
             stand: Stand::Ended,
             alive: None,
         });
@@ -473,9 +491,24 @@ pub(crate) fn stand(
     Ok(Listed {
         listing,
         links,
+        statements: stated,
         stand,
         alive,
     })
+}
+
+/// What a session amounts to by its log.
+pub(crate) fn summary(view: &SessionView, over: bool) -> Summary {
+    let state = if over { "ended" } else { view.state.word() };
+    Summary {
+        state: state.to_owned(),
+        title: view.title.clone(),
+        models: view.models.iter().cloned().collect(),
+        turns: view.prompted_turns() as u64,
+        tool_calls: view.tool_calls() as u64,
+        subagents: view.subagents.len() as u64,
+        tokens: view.tokens,
+    }
 }
 
 /// What is going on, and what waits.

@@ -8,6 +8,7 @@ use siglum_domain::{CheckpointId, RepositoryId};
 use siglum_engine::driven::remote;
 use siglum_engine::driven::turn::TurnError;
 use siglum_engine::identity::repositories::within;
+use siglum_engine::views::checkpoints::{self, CheckpointJson, CheckpointListJson};
 use siglum_ledger::{CheckpointFilter, CheckpointRecord, LedgerError, Transaction, read};
 
 #[cfg(test)]
@@ -27,8 +28,10 @@ use crate::problem_responses::Problems;
 use crate::query::{Query, SESSION_RULE};
 use crate::reach::{may_name, wanted_repositories, works_in};
 #[cfg(test)]
+use crate::shared_schemas::{Checkpoint, CheckpointList};
+#[cfg(test)]
 use crate::wire::LabelInput;
-use crate::wire::{Checkpoint, CheckpointList, CreateCheckpoint, RecordedCheckpoint};
+use crate::wire::{CreateCheckpoint, RecordedCheckpoint};
 
 /// Rows of a list.
 const PAGE: usize = 50;
@@ -82,7 +85,7 @@ pub(crate) async fn record(
                 return Err(Problem::forbidden(OTHER_REPOSITORY));
             }
             let (record, already) = remote::checkpoint(here, tx, &wanted, &by)?;
-            let checkpoint = responses::checkpoints(tx, &[record])?.pop();
+            let checkpoint = checkpoints::shown(tx, &[record])?.pop();
             let checkpoint = checkpoint.ok_or_else(Problem::internal)?;
             home.note(here, tx, &credential)?;
             Ok(RecordedCheckpoint {
@@ -111,7 +114,7 @@ pub(crate) async fn of_session(
     caller: Caller,
     path: Path,
     query: Query,
-) -> Result<Json<CheckpointList>, Problem> {
+) -> Result<Json<CheckpointListJson>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
     let known = app.ledgers().read(&caller.tenant, move |_, ledger| {
@@ -147,7 +150,7 @@ pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
     mut query: Query,
-) -> Result<Json<CheckpointList>, Problem> {
+) -> Result<Json<CheckpointListJson>, Problem> {
     let (since, until) = query.period()?;
     let filter = CheckpointFilter {
         session: query.parsed("session", SESSION_RULE)?,
@@ -168,7 +171,7 @@ async fn listed(
     filter: CheckpointFilter,
     (limits, repository): (Limits, Option<String>),
     mut query: Query,
-) -> Result<Json<CheckpointList>, Problem> {
+) -> Result<Json<CheckpointListJson>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let cursor: Option<CheckpointId> = query.cursor()?;
     query.end()?;
@@ -190,19 +193,19 @@ async fn listed(
                 None => None,
             };
             match wanted {
-                Some(none) if none.is_empty() => return Ok(Ok(CheckpointList::default())),
+                Some(none) if none.is_empty() => return Ok(Ok(CheckpointListJson::default())),
                 wanted => filter.repositories = wanted.unwrap_or_default(),
             }
             filter.limit = limit + 1;
             let mut found = tx.checkpoints(&filter)?;
             let more = found.len() > limit;
             found.truncate(limit);
-            let next = found.last().filter(|_| more);
-            let next = next.map(|last| last.id.to_string());
+            let next = found.last().filter(|_| more).map(|last| last.id);
             found.retain(is_shown);
             hide_pins(tx, &mut found, shown.as_deref())?;
-            Ok(Ok(CheckpointList {
-                items: responses::checkpoints(tx, &found)?,
+            Ok(Ok(CheckpointListJson {
+                items: checkpoints::shown(tx, &found)?,
+                more,
                 next,
             }))
         })
@@ -243,7 +246,7 @@ pub(crate) async fn show(
     State(app): State<App>,
     Reader(caller): Reader,
     path: Path,
-) -> Result<Json<Checkpoint>, Problem> {
+) -> Result<Json<CheckpointJson>, Problem> {
     let (id, limits) = (path.checkpoint()?, caller.limits().clone());
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
         read(ledger, |tx| {
@@ -252,7 +255,7 @@ pub(crate) async fn show(
                 Some(record) if is_in(&record, within.as_deref()) => {
                     let mut found = [record];
                     hide_pins(tx, &mut found, within.as_deref())?;
-                    Ok(responses::checkpoints(tx, &found)?.pop())
+                    Ok(checkpoints::shown(tx, &found)?.pop())
                 }
                 _ => Ok(None),
             }

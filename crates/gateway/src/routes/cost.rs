@@ -6,7 +6,7 @@ use siglum_domain::access::Limits;
 use siglum_domain::price::Prices;
 use siglum_domain::{AgentName, RepositoryId, Timestamp};
 use siglum_engine::identity::repositories;
-use siglum_engine::views::cost::{self, By, CostKey, CostQuery, CostRow, Costs};
+use siglum_engine::views::cost::{self, By, CostKey, CostQuery, CostReportJson, CostRow, Costs};
 use siglum_engine::views::overview::COUNT_MOST;
 use siglum_ledger::{LedgerError, Transaction, read};
 
@@ -18,7 +18,8 @@ use crate::problem::Problem;
 use crate::problem_responses::Problems;
 use crate::query::{Query, SESSION_RULE};
 use crate::reach::{is_within, wanted_repositories};
-use crate::wire::CostReport;
+#[cfg(test)]
+use crate::shared_schemas::CostReport;
 #[cfg(test)]
 use crate::wire::LabelInput;
 
@@ -49,7 +50,7 @@ pub(crate) async fn sum_up(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<CostReport>, Problem> {
+) -> Result<Json<CostReportJson>, Problem> {
     let limit = query.limit(ROWS, ROWS_MOST)?;
     let repository = query.text("repository", 4096)?;
     let mut wanted = cost_query(&mut query)?;
@@ -60,17 +61,20 @@ pub(crate) async fn sum_up(
         let mut wanted = wanted.clone();
         let known = read(ledger, repositories::known)?;
         let name = repository.as_deref();
+        let prices = Prices::built_in();
         match read(ledger, |tx| wanted_repositories(tx, &limits, name))? {
-            Some(none) if none.is_empty() => return Ok(CostReport::nothing(wanted.by)),
+            Some(none) if none.is_empty() => {
+                let nothing = Costs::default();
+                return Ok(CostReportJson::new(&wanted, &nothing, prices, &known));
+            }
             repositories => wanted.repositories = repositories.unwrap_or_default(),
         }
-        let prices = Prices::built_in();
         let mut costs = cost::cost(ledger, &wanted, prices, &day)?;
         if let Some(within) = read(ledger, |tx| wanted_repositories(tx, &limits, None))? {
             hide_commits_elsewhere(&mut costs, &within);
             costs.waiting = read(ledger, |tx| waiting(tx, &limits))?;
         }
-        Ok(CostReport::new(wanted.by, &costs, &known))
+        Ok(CostReportJson::new(&wanted, &costs, prices, &known))
     });
     let report: Result<_, LedgerError> = report.await?;
     Ok(Json(report?))

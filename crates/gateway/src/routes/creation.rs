@@ -16,6 +16,7 @@ use siglum_engine::driven::remote::{self, RemoteError};
 use siglum_engine::driven::turn::TurnError;
 use siglum_engine::identity::access::{self, NewToken};
 use siglum_engine::identity::audit;
+use siglum_engine::views::session::SessionJson;
 use siglum_ledger::{Ledger, Mode, RequestRecord, TokenRecord, Transaction};
 use siglum_platform::clock;
 
@@ -29,15 +30,14 @@ use crate::admission::{Launcher, refused};
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::Caller;
+use crate::ledgers::seeing;
 use crate::naming::{Name, one};
 use crate::problem::Problem;
 #[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::reach::{is_within, may_name};
 use crate::runs::NameSource;
-use crate::wire::{
-    CreateSession, CreatedSession, IgnoredName, Session, SessionToken, without_secret,
-};
+use crate::wire::{CreateSession, CreatedSession, IgnoredName, SessionToken, without_secret};
 
 /// The header with the key of a request that may be made twice.
 const KEY: &str = "idempotency-key";
@@ -186,7 +186,7 @@ impl Wanted {
         here: &Here<'_>,
         ledger: &mut dyn Ledger,
         digest: &str,
-    ) -> Result<(Session, bool, (TokenId, Timestamp)), Problem> {
+    ) -> Result<(SessionJson, bool, (TokenId, Timestamp)), Problem> {
         let id = ledger.id();
         if self.new.mode == Mode::Driven && self.new.home.is_some_and(|home| home != id) {
             let detail = "home: the home of a session driven at this gateway must be its ledger";
@@ -207,7 +207,8 @@ impl Wanted {
             let home = created.record.home;
             let home = Elsewhere::of_home(here, tx, &self.credential, id, home)?;
             self.note(here, tx, session)?;
-            let response = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
+            let response =
+                responses::session(&seeing(here), tx, session)?.ok_or_else(Problem::internal)?;
             // What goes into the audit comes last: until the end of the transaction nobody else writes there.
             let (seconds, of) = (self.token_seconds, &self.credential);
             let earlier = match created.already {

@@ -6,6 +6,7 @@ use axum::extract::State;
 use siglum_domain::SessionId;
 use siglum_engine::Here;
 use siglum_engine::driven::turn::{self, Decider, Decision, Recovered, TurnError};
+use siglum_engine::views::session::HeldTurnJson;
 use siglum_ledger::Ledger;
 
 #[cfg(test)]
@@ -21,7 +22,7 @@ use crate::problem::Problem;
 #[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::Query;
-use crate::wire::{DecideTurn, DecidedTurn, HeldTurn, HeldTurnList, Receipt, turn_key};
+use crate::wire::{DecideTurn, DecidedTurn, HeldTurnList, Receipt, turn_key};
 
 /// Rows of a page.
 const PAGE: usize = 50;
@@ -55,7 +56,7 @@ pub(crate) async fn list(
     }
     let next = found.last().filter(|_| more);
     Ok(Json(HeldTurnList {
-        items: found.iter().map(HeldTurn::from).collect(),
+        items: found.iter().map(HeldTurnJson::from).collect(),
         next: next.map(|held| held.turn.session.to_string()),
     }))
 }

@@ -6,13 +6,12 @@ use axum::Json;
 use axum::http::StatusCode;
 use siglum_domain::{RepositoryId, SessionId};
 use siglum_engine::Here;
-use siglum_engine::driven::{remote, turn};
+use siglum_engine::driven::remote;
+use siglum_engine::views::overview::{self, Listed};
+use siglum_engine::views::session::{self, SessionJson};
 use siglum_ledger::{
-    CheckpointRecord, LedgerError, RepositoryRecord, SessionFilter, SessionListing, Summary,
-    Transaction,
+    LedgerError, RepositoryRecord, SessionFilter, SessionListing, Summary, Transaction,
 };
-
-use crate::wire::{Checkpoint, Link, Pin, Session};
 
 /// The answer to a request that makes something: 201, and 200 where it was there already.
 pub(super) fn created<T>(body: T, already: bool) -> (StatusCode, Json<T>) {
@@ -25,24 +24,26 @@ pub(super) fn created<T>(body: T, already: bool) -> (StatusCode, Json<T>) {
 
 /// A session as it is now.
 pub(super) fn session(
+    here: &Here<'_>,
     tx: &mut dyn Transaction,
     id: SessionId,
-) -> Result<Option<Session>, LedgerError> {
+) -> Result<Option<SessionJson>, LedgerError> {
     let Some(listing) = listing(tx, id)? else {
         return Ok(None);
     };
-    sessions(tx, &[listing]).map(|mut found| found.pop())
+    let listed = overview::stand(here, tx, listing)?;
+    sessions(tx, &[&listed]).map(|mut sessions| sessions.pop())
 }
 
-/// The same with the turn that waits for a decision. For transactions that only read, as [`turn::waits`] is.
+/// The same with the turn that waits for a decision. For transactions that only read, as [`session::shown`] is.
 pub(super) fn shown_session(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     id: SessionId,
-) -> Result<Option<Session>, LedgerError> {
-    let held = turn::waits(here, tx, id)?;
-    let found = session(tx, id)?;
-    Ok(found.map(|found| found.holding(held.as_ref())))
+) -> Result<Option<SessionJson>, LedgerError> {
+    let listing = listing(tx, id)?;
+    let shown = shown_sessions(here, tx, listing.into_iter().collect());
+    shown.map(|mut sessions| sessions.pop())
 }
 
 /// A session with what it amounts to.
@@ -100,61 +101,38 @@ impl KnownRepositories {
     }
 }
 
-/// Sessions with what is attached to them.
-pub(super) fn sessions(
+/// The repositories that sessions work in.
+fn repositories(
     tx: &mut dyn Transaction,
-    listings: &[SessionListing],
-) -> Result<Vec<Session>, LedgerError> {
+    sessions: &[&Listed],
+) -> Result<Vec<RepositoryRecord>, LedgerError> {
     let mut known = KnownRepositories::default();
-    let mut items = Vec::with_capacity(listings.len());
-    for listing in listings {
-        let statements = tx.statements_of_session(listing.record.id)?;
-        let mut repositories = Vec::new();
-        for id in remote::works_in(&listing.record, &statements) {
-            repositories.extend(known.get(tx, id)?);
+    for session in sessions {
+        for id in remote::works_in(&session.listing.record, &session.statements) {
+            known.get(tx, id)?;
         }
-        items.push(Session::new(listing, &statements, repositories));
     }
-    Ok(items)
+    Ok(known.0.into_values().flatten().collect())
 }
 
-/// The same with the turns that wait for a decision. For transactions that only read, as [`turn::waits`] is.
+/// Sessions with the repositories that they work in.
+pub(super) fn sessions(
+    tx: &mut dyn Transaction,
+    sessions: &[&Listed],
+) -> Result<Vec<SessionJson>, LedgerError> {
+    let repositories = repositories(tx, sessions)?;
+    let json = |listed: &&Listed| SessionJson::from_listed(listed, &repositories);
+    Ok(sessions.iter().map(json).collect())
+}
+
+/// The same with the turns that wait for a decision. For transactions that only read, as [`session::shown`] is.
 pub(super) fn shown_sessions(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
-    listings: &[SessionListing],
-) -> Result<Vec<Session>, LedgerError> {
-    let mut items = Vec::with_capacity(listings.len());
-    for (listing, item) in listings.iter().zip(sessions(tx, listings)?) {
-        let held = turn::waits(here, tx, listing.record.id)?;
-        items.push(item.holding(held.as_ref()));
-    }
-    Ok(items)
-}
-
-/// Checkpoints with what is attached to their sessions.
-pub(super) fn checkpoints(
-    tx: &mut dyn Transaction,
-    records: &[CheckpointRecord],
-) -> Result<Vec<Checkpoint>, LedgerError> {
-    let mut known = KnownRepositories::default();
-    let mut items = Vec::with_capacity(records.len());
-    for record in records {
-        let repository = match record.repository {
-            Some(id) => known.get(tx, id)?.map(|r| r.common_dir),
-            None => None,
-        };
-        let mut pins = Vec::new();
-        for (session, sequence) in &record.pins {
-            let links =
-                siglum_engine::identity::statements::links(&tx.statements_of_session(*session)?);
-            pins.push(Pin {
-                session: session.to_string(),
-                sequence: *sequence,
-                links: links.iter().map(Link::from).collect(),
-            });
-        }
-        items.push(Checkpoint::new(record, pins, repository));
-    }
-    Ok(items)
+    listings: Vec<SessionListing>,
+) -> Result<Vec<SessionJson>, LedgerError> {
+    let stand = |listing| overview::stand(here, tx, listing);
+    let listed: Vec<Listed> = listings.into_iter().map(stand).collect::<Result<_, _>>()?;
+    let repositories = repositories(tx, &listed.iter().collect::<Vec<_>>())?;
+    session::shown(here, tx, &listed, &repositories)
 }

@@ -6,20 +6,23 @@ use siglum_domain::access::Limits;
 use siglum_domain::search::{PieceKind, SearchQuery};
 use siglum_domain::{AgentName, RepositoryId, SessionId};
 use siglum_engine::Here;
-use siglum_engine::views::search::{self, Findings, Hit};
+use siglum_engine::views::overview::Listed;
+use siglum_engine::views::search::{self, Hit, SearchListJson};
 use siglum_engine::worker;
-use siglum_ledger::{Ledger, LedgerError, Order, SessionFilter, SessionListing, Transaction, read};
+use siglum_ledger::{Ledger, LedgerError, Order, SessionFilter, Transaction, read};
 use siglum_platform::clock;
 
 use super::responses;
 use crate::admission::{self, Launcher};
 use crate::app::App;
+use crate::ledgers::seeing;
 use crate::problem::Problem;
 #[cfg(test)]
 use crate::problem_responses::Problems;
 use crate::query::Query;
 use crate::reach::wanted_repositories;
-use crate::wire::{SearchHit, SearchIndexUse, SearchResult, SearchResultList};
+#[cfg(test)]
+use crate::shared_schemas::SearchResultList;
 
 /// Rows of a page.
 const PAGE: usize = 20;
@@ -53,7 +56,7 @@ pub(crate) async fn search(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<SearchResultList>, Problem> {
+) -> Result<Json<SearchListJson>, Problem> {
     let sought = sought(query.text("q", QUERY_MOST)?)?;
     let most = query.limit(PAGE, PAGE_MOST)?;
     let repository = query.text("repository", 4096)?;
@@ -94,7 +97,7 @@ pub(crate) async fn search(
         let seen = read(ledger, |tx| wanted_repositories(tx, &limits, None))?;
         wanted.commits_in = seen.unwrap_or_default();
         worker::catch_up(here, ledger);
-        page(here, ledger, &wanted).map(Some)
+        page(&seeing(here), ledger, &wanted).map(Some)
     });
     let found: Result<Option<Page>, LedgerError> = found.await?;
     let Page { shown, list } = found?.unwrap_or_default();
@@ -138,7 +141,7 @@ fn within(
 #[derive(Default)]
 struct Page {
     shown: Vec<SessionId>,
-    list: SearchResultList,
+    list: SearchListJson,
 }
 
 fn page(
@@ -147,34 +150,13 @@ fn page(
     wanted: &search::Query,
 ) -> Result<Page, LedgerError> {
     let findings = search::search(here, ledger, wanted)?;
-    let items = read(ledger, |tx| results(tx, &findings))?;
-    let next = findings.last.filter(|_| findings.more);
+    let listed: Vec<&Listed> = findings.found.iter().map(|found| &found.session).collect();
+    let sessions = read(ledger, |tx| responses::sessions(tx, &listed))?;
     let has_texts = findings.found.iter().filter(|f| f.hits.iter().any(is_text));
     Ok(Page {
         shown: has_texts.map(|f| f.session.listing.record.id).collect(),
-        list: SearchResultList {
-            items,
-            next: next.map(|session| session.to_string()),
-            index: SearchIndexUse::from(findings.index),
-        },
+        list: SearchListJson::new(&findings, sessions),
     })
-}
-
-fn results(
-    tx: &mut dyn Transaction,
-    findings: &Findings,
-) -> Result<Vec<SearchResult>, LedgerError> {
-    let found = &findings.found;
-    let listings: Vec<SessionListing> = found.iter().map(|f| f.session.listing.clone()).collect();
-    let sessions = responses::sessions(tx, &listings)?;
-    let shown = found
-        .iter()
-        .zip(sessions)
-        .map(|(found, session)| SearchResult {
-            session,
-            hits: found.hits.iter().map(SearchHit::from).collect(),
-        });
-    Ok(shown.collect())
 }
 
 /// Whether a hit shows something of the conversation.

@@ -6,6 +6,7 @@ use siglum_domain::link::Link;
 use siglum_domain::{AgentName, ConversationId};
 use siglum_engine::driven::remote;
 use siglum_engine::driven::turn::TurnError;
+use siglum_engine::views::session::{SessionJson, SessionListJson};
 use siglum_ledger::{Order, SessionFilter, read};
 
 #[cfg(test)]
@@ -25,8 +26,10 @@ use crate::problem_responses::Problems;
 use crate::query::{Query, SESSION_RULE};
 use crate::reach::wanted_repositories;
 #[cfg(test)]
+use crate::shared_schemas::{Session, SessionList};
+#[cfg(test)]
 use crate::wire::LabelInput;
-use crate::wire::{EndSession, EndedSession, Session, SessionList};
+use crate::wire::{EndSession, EndedSession};
 
 /// Rows of a page.
 const PAGE: usize = 50;
@@ -60,7 +63,7 @@ pub(crate) async fn list(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<SessionList>, Problem> {
+) -> Result<Json<SessionListJson>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let repository = query.text("repository", 4096)?;
     let conversation = query.take("conversation_id")?.map(ConversationId::new);
@@ -98,15 +101,16 @@ pub(crate) async fn list(
                 wanted => filter.repositories = wanted.unwrap_or_default(),
             }
             let found = tx.sessions(&filter)?;
-            responses::shown_sessions(&seeing(here), tx, &found)
+            responses::shown_sessions(&seeing(here), tx, found)
         })
     });
     let mut sessions = listed.await??;
     let more = sessions.len() > limit;
     sessions.truncate(limit);
-    let next = sessions.last().filter(|_| more).map(|s| s.id().to_owned());
-    Ok(Json(SessionList {
+    let next = sessions.last().filter(|_| more).map(|s| s.id.to_string());
+    Ok(Json(SessionListJson {
         items: sessions,
+        more,
         next,
     }))
 }
@@ -135,7 +139,7 @@ pub(crate) async fn show(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-) -> Result<Json<Session>, Problem> {
+) -> Result<Json<SessionJson>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
     let found = app.ledgers().read(&caller.tenant, move |here, ledger| {
@@ -158,7 +162,7 @@ pub(crate) async fn keep_alive(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-) -> Result<Json<Session>, Problem> {
+) -> Result<Json<SessionJson>, Problem> {
     let session = path.session()?;
     caller.for_session(&app, session)?;
     app.rates().keep_alive(session)?;
@@ -168,7 +172,8 @@ pub(crate) async fn keep_alive(
         refusable(ledger, |tx| {
             let home = Elsewhere::of_session(here, tx, &credential, own, session)?;
             remote::keep_alive(tx, session, here.now())?;
-            let response = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
+            let response =
+                responses::session(&seeing(here), tx, session)?.ok_or_else(Problem::internal)?;
             home.note(here, tx, &credential)?;
             Ok(response)
         })
@@ -198,7 +203,8 @@ pub(crate) async fn end(
         refusable(ledger, |tx| {
             let home = Elsewhere::of_session(here, tx, &credential, id, session)?;
             let now = remote::end(here, tx, id, session, &end, &by)?;
-            let response = responses::session(tx, session)?.ok_or_else(Problem::internal)?;
+            let response =
+                responses::session(&seeing(here), tx, session)?.ok_or_else(Problem::internal)?;
             home.note(here, tx, &credential)?;
             Ok(EndedSession {
                 session: response,

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use siglum_domain::{CheckpointId, Oid};
-use siglum_ledger::CheckpointRecord;
+use siglum_engine::views::checkpoints::CheckpointJson;
 
+use super::RepositoryName;
 use super::numbers::count_if_any;
-use super::{Link, RepositoryName};
+#[cfg(test)]
+use crate::shared_schemas::Checkpoint;
 
 /// Creates a checkpoint.
 #[derive(Debug, Clone, Deserialize)]
@@ -35,87 +37,12 @@ pub(crate) struct CheckpointCommit {
     pub(crate) commit: Oid,
 }
 
-/// A session up to a sequence of its log.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-pub(crate) struct Pin {
-    pub(crate) session: String,
-    pub(crate) sequence: u64,
-    /// Current links of the session, including links attached after the checkpoint.
-    pub(crate) links: Vec<Link>,
-}
-
-/// What a checkpoint is for.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum CheckpointKind {
-    /// It pins sessions to a commit.
-    Commit,
-    /// It pins a session to its end.
-    End,
-    /// It pins a session to a point that somebody chose.
-    Manual,
-}
-
-impl From<siglum_ledger::CheckpointKind> for CheckpointKind {
-    fn from(kind: siglum_ledger::CheckpointKind) -> Self {
-        match kind {
-            siglum_ledger::CheckpointKind::Commit => Self::Commit,
-            siglum_ledger::CheckpointKind::End => Self::End,
-            siglum_ledger::CheckpointKind::Manual => Self::Manual,
-        }
-    }
-}
-
-/// A checkpoint.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-pub(crate) struct Checkpoint {
-    id: String,
-    kind: CheckpointKind,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repository: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    commit: Option<String>,
-    #[cfg_attr(test, schema(format = DateTime))]
-    at: String,
-    pins: Vec<Pin>,
-}
-
-impl Checkpoint {
-    pub(crate) fn new(
-        record: &CheckpointRecord,
-        pins: Vec<Pin>,
-        repository: Option<String>,
-    ) -> Self {
-        Self {
-            id: record.id.to_string(),
-            kind: record.kind.into(),
-            repository,
-            commit: record.commit.as_ref().map(Oid::to_string),
-            at: record.at.to_string(),
-            pins,
-        }
-    }
-}
-
 /// A checkpoint that was recorded or already existed.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RecordedCheckpoint {
-    pub(crate) checkpoint: Checkpoint,
+    #[cfg_attr(test, schema(value_type = Checkpoint))]
+    pub(crate) checkpoint: CheckpointJson,
     /// Whether it already existed.
     pub(crate) already: bool,
-}
-
-/// Checkpoints, newest first.
-#[derive(Debug, Clone, Default, Serialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-pub(crate) struct CheckpointList {
-    /// Newest first.
-    pub(crate) items: Vec<Checkpoint>,
-    /// Pass it as `cursor` to get the next page; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<String>,
 }

@@ -6,11 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use siglum_domain::link::{self, FIELDS, SECRET_RULE};
 use siglum_domain::redact::Redactor;
+use siglum_engine::views::session::LinkJson;
 use siglum_ledger::{Statement, StatementRecord};
 #[cfg(test)]
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
 use crate::problem::Problem;
+#[cfg(test)]
+use crate::shared_schemas::Link;
 
 /// Refuses a name with a secret in it: names are kept, looked for and answered as they are.
 pub(crate) fn without_secret(field: &str, name: &str) -> Result<(), Problem> {
@@ -175,26 +178,6 @@ pub(super) fn labels() -> Object {
 )]
 pub(crate) struct LabelInput(String);
 
-/// A fact attached to a session.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-pub(crate) struct Link {
-    /// The field.
-    field: String,
-    /// Value: a number or text; for a label, `key=value`.
-    #[cfg_attr(test, schema(schema_with = value))]
-    value: Value,
-}
-
-impl From<&link::Link> for Link {
-    fn from(link: &link::Link) -> Self {
-        Self {
-            field: link.field().to_owned(),
-            value: link.to_json(),
-        }
-    }
-}
-
 /// The value of a link in the document.
 #[cfg(test)]
 fn value() -> Object {
@@ -237,7 +220,8 @@ pub(crate) struct LinkEvent {
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct SessionLinks {
     /// Links that are attached now.
-    pub(crate) links: Vec<Link>,
+    #[cfg_attr(test, schema(value_type = Vec<Link>))]
+    pub(crate) links: Vec<LinkJson>,
     /// All changes, oldest first.
     pub(crate) events: Vec<LinkEvent>,
 }
@@ -261,7 +245,7 @@ impl SessionLinks {
         };
         let standing = siglum_engine::identity::statements::links(statements);
         Self {
-            links: standing.iter().map(Link::from).collect(),
+            links: standing.iter().map(LinkJson::from).collect(),
             events: statements.iter().filter_map(event).collect(),
         }
     }

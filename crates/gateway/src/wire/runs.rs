@@ -3,10 +3,13 @@
 use serde::Serialize;
 use serde_json::Value;
 use siglum_domain::observation::Outcome;
+use siglum_engine::views::session;
 use siglum_ledger::{InteractionOption, InteractionRecord};
 
-use super::{IgnoredName, TokenUsage, ToolClass, ToolOutcome};
+use super::{IgnoredName, ToolClass, ToolOutcome};
 use crate::runs::{self, Choice, Finished, NameSource, Started, Status, Usage};
+#[cfg(test)]
+use crate::shared_schemas::TokenUsage;
 
 /// Ids of a run: the same in its first event, in its result and in the headers of the response.
 #[derive(Debug, Clone, Serialize)]
@@ -61,7 +64,8 @@ impl From<&Started> for RunIds {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct RunUsage {
-    tokens: TokenUsage,
+    #[cfg_attr(test, schema(value_type = TokenUsage))]
+    tokens: session::TokenUsage,
     /// The model, if the agent reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,

@@ -3,20 +3,19 @@
 use serde::{Deserialize, Serialize};
 use siglum_domain::grammar::present;
 use siglum_domain::link;
-use siglum_domain::observation::Tokens;
-use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, Timestamp, TokenId};
-use siglum_engine::driven::turn::Held;
-use siglum_ledger::{
-    LaunchEnd, Mode, RepositoryRecord, SessionListing, Statement, StatementRecord,
-};
+use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, TokenId};
+use siglum_engine::views::session::SessionJson;
+use siglum_ledger::{LaunchEnd, Mode};
 
+use super::LinkInput;
 use super::links::{of_both, with_links, without_secret};
-use super::{HeldTurn, Link, LinkInput};
 use crate::problem::Problem;
 use crate::runs::NameSource;
+#[cfg(test)]
+use crate::shared_schemas::Session;
 
 /// Whether a session is driven or observed.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SessionMode {
@@ -32,41 +31,6 @@ impl From<SessionMode> for Mode {
         match mode {
             SessionMode::Driven => Self::Driven,
             SessionMode::Observed => Self::Observed,
-        }
-    }
-}
-
-impl From<Mode> for SessionMode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Driven => Self::Driven,
-            Mode::Observed => Self::Observed,
-        }
-    }
-}
-
-/// How a session came into the ledger.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum SessionOrigin {
-    /// Its agent was watched.
-    Live,
-    /// It was read from a transcript.
-    Import,
-    /// A program created it.
-    Api,
-    /// A launcher started its agent.
-    Launch,
-}
-
-impl From<siglum_ledger::SessionOrigin> for SessionOrigin {
-    fn from(origin: siglum_ledger::SessionOrigin) -> Self {
-        match origin {
-            siglum_ledger::SessionOrigin::Live => Self::Live,
-            siglum_ledger::SessionOrigin::Import => Self::Import,
-            siglum_ledger::SessionOrigin::Api => Self::Api,
-            siglum_ledger::SessionOrigin::Launch => Self::Launch,
         }
     }
 }
@@ -183,7 +147,8 @@ pub(crate) struct SessionToken {
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CreatedSession {
     /// The session.
-    pub(crate) session: Session,
+    #[cfg_attr(test, schema(value_type = Session))]
+    pub(crate) session: SessionJson,
     /// Whether it already existed.
     pub(crate) already: bool,
     /// A token for this session only.
@@ -246,157 +211,8 @@ impl EndSession {
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct EndedSession {
     /// The session.
-    pub(crate) session: Session,
+    #[cfg_attr(test, schema(value_type = Session))]
+    pub(crate) session: SessionJson,
     /// Whether it had already ended.
     pub(crate) already: bool,
-}
-
-/// Token usage of a session.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-pub(crate) struct TokenUsage {
-    input: u64,
-    output: u64,
-    cache_read: u64,
-    cache_write: u64,
-}
-
-impl From<Tokens> for TokenUsage {
-    fn from(used: Tokens) -> Self {
-        Self {
-            input: used.input,
-            output: used.output,
-            cache_read: used.cache_read,
-            cache_write: used.cache_write,
-        }
-    }
-}
-
-/// A session.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-pub(crate) struct Session {
-    id: String,
-    agent: String,
-    conversation_id: String,
-    mode: SessionMode,
-    origin: SessionOrigin,
-    /// Home: the ledger that alone extends its log.
-    home: String,
-    #[cfg_attr(test, schema(format = DateTime))]
-    created_at: String,
-    /// Time of its last activity.
-    #[cfg_attr(test, schema(format = DateTime))]
-    last_at: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schema(format = DateTime))]
-    ended_at: Option<String>,
-    /// How it ended, in words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schema(format = DateTime))]
-    archived_at: Option<String>,
-    /// The damage for which it is quarantined; nothing is written to it then.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    quarantined: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cwd: Option<String>,
-    /// The repositories that it works in, its own first.
-    repositories: Vec<String>,
-    /// Where its own repository is fetched from, as `host/owner/name`; the same for each of its clones.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repository_remote: Option<String>,
-    links: Vec<Link>,
-    /// The first line of its first prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<String>,
-    /// The last sequence of its log.
-    head: u64,
-    /// The last sealed sequence.
-    sealed: u64,
-    turns: u64,
-    tokens: TokenUsage,
-    /// Number of commits that have it as committer.
-    commits: u64,
-    /// The turn that waits for a decision, without the input of its calls; only in responses to `GET`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    held: Option<HeldTurn>,
-}
-
-impl Session {
-    /// The same with the turn of it that waits for a decision.
-    pub(crate) fn holding(mut self, held: Option<&Held>) -> Self {
-        self.held = held.map(|held| HeldTurn::from(held).without_input());
-        self
-    }
-
-    pub(crate) fn id(&self) -> &str {
-        &self.id
-    }
-
-    pub(crate) fn new(
-        listing: &SessionListing,
-        statements: &[StatementRecord],
-        repositories: Vec<RepositoryRecord>,
-    ) -> Self {
-        let record = &listing.record;
-        let text = |at: Option<Timestamp>| at.map(|at| at.to_string());
-        let used = listing.summary.tokens;
-        let own = repositories
-            .iter()
-            .find(|r| Some(r.id) == record.repository);
-        let remote = own.and_then(|r| r.identity.hosted_remote());
-        Self {
-            id: record.id.to_string(),
-            agent: record.agent.to_string(),
-            conversation_id: record.conversation.to_string(),
-            mode: record.mode.into(),
-            origin: record.origin.into(),
-            home: record.home.to_string(),
-            created_at: record.created_at.to_string(),
-            last_at: record.last_at.to_string(),
-            ended_at: text(record.ended_at),
-            end: end(statements),
-            archived_at: text(record.archived_at),
-            quarantined: record.quarantined.clone(),
-            parent: record.parent.map(|(id, _)| id.to_string()),
-            cwd: record.cwd.clone(),
-            repository_remote: remote.map(str::to_owned),
-            repositories: repositories.into_iter().map(|r| r.common_dir).collect(),
-            links: siglum_engine::identity::statements::links(statements)
-                .iter()
-                .map(Link::from)
-                .collect(),
-            title: listing.summary.title.clone(),
-            head: record.head,
-            sealed: record.sealed,
-            turns: listing.summary.turns,
-            tokens: used.into(),
-            commits: listing.commits,
-            held: None,
-        }
-    }
-}
-
-fn end(statements: &[StatementRecord]) -> Option<String> {
-    statements.iter().rev().find_map(|s| match &s.statement {
-        Statement::Ended { end: Some(end), .. } | Statement::LaunchEnded { end, .. } => {
-            Some(siglum_engine::driven::launch::words(end))
-        }
-        _ => None,
-    })
-}
-
-/// A page of sessions.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(utoipa::ToSchema))]
-pub(crate) struct SessionList {
-    /// The sessions, newest first.
-    pub(crate) items: Vec<Session>,
-    /// Pass it as `cursor` to get the next page; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<String>,
 }

@@ -43,7 +43,7 @@ fn shown(links: &[String]) -> Vec<&str> {
 /// What must hold in each layer behind the launch of a session with these values.
 fn arrived(world: &World, repo: &crate::harness::Repo<'_>, values: &[(&str, String)]) {
     let wanted: Vec<String> = values.iter().map(|(f, v)| format!("{f}={v}")).collect();
-    let session = sessions(repo)[0]["session"].as_str().unwrap().to_owned();
+    let session = sessions(repo)[0]["id"].as_str().unwrap().to_owned();
     let short = &session[session.len() - 8..];
 
     let stated = world.count(&format!(
@@ -81,7 +81,7 @@ fn arrived(world: &World, repo: &crate::harness::Repo<'_>, values: &[(&str, Stri
         "the checkpoint of a commit"
     );
     let shown_session = world.json(&repo.dir, &["session", "show", &session]);
-    assert_eq!(links(&shown_session), wanted, "session show");
+    assert_eq!(links(&shown_session["session"]), wanted, "session show");
     let listed = world.json(&repo.dir, &["link", "list", &session]);
     assert_eq!(links(&listed), wanted, "link list");
 
@@ -89,10 +89,10 @@ fn arrived(world: &World, repo: &crate::harness::Repo<'_>, values: &[(&str, Stri
         let fact = format!("{}={value}", word(field));
         let of = |fact: &str| {
             let found = world.json(&repo.dir, &["session", "list", "--link", fact]);
-            let found = found["sessions"].as_array().unwrap().clone();
+            let found = found["items"].as_array().unwrap().clone();
             found
                 .iter()
-                .map(|s| s["session"].as_str().unwrap().to_owned())
+                .map(|s| s["id"].as_str().unwrap().to_owned())
                 .collect::<Vec<_>>()
         };
         assert_eq!(of(&fact), [session.as_str()], "session list --link {fact}");
@@ -156,7 +156,7 @@ fn every_field_is_attached_and_detached_with_an_entry() {
     let world = World::new();
     let repo = world.repo();
     launched(&repo, "one", "", &[]);
-    let session = sessions(&repo)[0]["session"].as_str().unwrap().to_owned();
+    let session = sessions(&repo)[0]["id"].as_str().unwrap().to_owned();
     for (verb, action) in [("add", "link.attached"), ("remove", "link.detached")] {
         for field in FIELDS {
             let fact = format!("{}={}", word(field), value(field, 3));

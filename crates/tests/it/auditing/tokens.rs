@@ -48,7 +48,7 @@ fn a_token_is_shown_once_and_stands_in_no_file() {
     let flags = "--issue 7 --label who=me";
     let (mut agent, launch) = Launch::agent(&repo, "one", &[], flags);
     agent.begin("startup");
-    let session = sessions(&repo)[0]["session"].as_str().unwrap().to_owned();
+    let session = sessions(&repo)[0]["id"].as_str().unwrap().to_owned();
     let json = |args: &[&str]| world.json(&repo.dir, args);
 
     let plain = repo.siglum(&["token", "create", "--name", "night"]);

@@ -37,9 +37,9 @@ const ATTACHED: &str = "SELECT count(*) FROM statements WHERE kind = 'link_attac
 fn shown(repo: &Repo<'_>, native: &str) -> Vec<(String, String, String)> {
     let shown = repo.world.json(&repo.dir, &["session", "show", native]);
     let text = |of: &Value, key: &str| of[key].as_str().unwrap().to_owned();
-    let from = shown["links"].as_array().unwrap().iter();
+    let from = shown["attached"].as_array().unwrap().iter();
     let from = from.map(|l| (text(l, "by"), text(l, "source")));
-    let facts = links(&shown).into_iter().zip(from);
+    let facts = links(&shown["session"]).into_iter().zip(from);
     facts
         .map(|(fact, (by, source))| (fact, by, source))
         .collect()
@@ -79,7 +79,7 @@ fn it_is_linked_when_it_is_seen_and_earlier_checkpoints_show_it() {
     assert_eq!(entries[0]["body"]["links"]["pr_number"], json!([7]));
     assert_eq!(entries[0]["body"]["source"], "output of gh pr create");
     let listed = world.json(&repo.dir, &["session", "list", "--link", "pr=7"]);
-    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
 }
 
 #[test]

@@ -307,8 +307,12 @@ fn launch(
     agent.begin("startup");
     agent.sh(COMMIT).ok();
     let shown = world.json(&repo.dir, &["session", "show", &native]);
-    assert_eq!(attached_links(&shown), case.links, "session show: {what}");
-    let session = shown["session"].as_str().unwrap().to_owned();
+    assert_eq!(
+        attached_links(&shown["session"]),
+        case.links,
+        "session show: {what}"
+    );
+    let session = shown["session"]["id"].as_str().unwrap().to_owned();
     let why = repo.why("HEAD");
     assert_eq!(
         attached_links(&why.0["committer"]),

@@ -35,17 +35,17 @@ fn a_session_of_the_first_schema_is_brought_over_and_linked() {
     drop(store);
     let session = "ses_01930000000070008000000000000003";
     let shown = world.json(&repo.dir, &["session", "show", session]);
-    assert_eq!(shown["links"], json!([]));
+    assert_eq!(shown["session"]["links"], json!([]));
     repo.siglum(&["link", "add", "old", "issue=42", "pr=7"])
         .ok();
     let wanted = ["issue_number=42", "pr_number=7"].map(str::to_owned).into();
     let shown = world.json(&repo.dir, &["session", "show", session]);
-    assert_eq!(attached_links(&shown), wanted);
+    assert_eq!(attached_links(&shown["session"]), wanted);
     let listed = world.json(
         &repo.dir,
         &["session", "list", "--all", "--link", "issue=42"],
     );
-    assert_eq!(listed["sessions"][0]["session"], session, "{listed}");
+    assert_eq!(listed["items"][0]["id"], session, "{listed}");
     // The gateway that serves this ledger says so, too, also of the checkpoint that was there before.
     let served = super::served::Served::over(&world, &world.siglum_home());
     let checkpoint = served.get("/v1/checkpoints/chk_01930000000070008000000000000004");

@@ -78,7 +78,7 @@ fn check(client: impl FnOnce(&World) -> Command) {
     same_as_shown(&report, &shown);
     let listed = world.json(&world.root, &["session", "list", "--all"]);
     assert_eq!(
-        listed["sessions"].as_array().unwrap().len(),
+        listed["items"].as_array().unwrap().len(),
         1,
         "one session was created"
     );
@@ -117,25 +117,24 @@ fn read_as_written(report: &Value) {
 /// The program shows what the client was told, and what it said.
 #[track_caller]
 fn same_as_shown(report: &Value, shown: &Value) {
-    let of_gateway = &report["shown"];
-    let same = "agent conversation_id head sealed created_at last_at ended_at origin";
+    let (of_gateway, session) = (&report["shown"], &shown["session"]);
+    let same = "agent conversation_id head sealed created_at last_at ended_at end origin state";
     for name in same.split(' ') {
-        assert_eq!(shown[name], of_gateway[name], "{name}");
+        assert_eq!(session[name], of_gateway[name], "{name}");
     }
-    assert_eq!(shown["session"], report["session"]);
+    assert_eq!(session["id"], report["session"]);
     assert_eq!(
-        (&shown["state"], &of_gateway["end"]),
+        (&session["state"], &session["end"]),
         (&json!("ended"), &json!("completed"))
     );
-    // The program says of each link where it came from, too.
     let links = |of: &Value| -> Vec<(Value, Value)> {
         let links = of["links"].as_array().unwrap().iter();
         links
             .map(|l| (l["field"].clone(), l["value"].clone()))
             .collect()
     };
-    assert_eq!(links(shown), links(of_gateway));
-    assert_eq!(links(shown)[3], (json!("label"), json!("team=parts")));
+    assert_eq!(links(session), links(of_gateway));
+    assert_eq!(links(session)[3], (json!("label"), json!("team=parts")));
     let turns: Vec<Value> = shown["turns"]
         .as_array()
         .unwrap()
@@ -189,7 +188,7 @@ fn the_agent_loop_commits_each_turn_once() {
     let second = agent_loop("And now?");
     assert!(second.contains("committed as receipt 2 of "), "{second}");
     let listed = world.json(&world.root, &["session", "list", "--all"]);
-    let id = listed["sessions"][0]["session"].as_str().unwrap();
+    let id = listed["items"][0]["id"].as_str().unwrap();
     let shown = world.json(&world.root, &["session", "show", id, "--full"]);
     let turns = shown["turns"].as_array().unwrap();
     let prompts: Vec<&Value> = turns.iter().map(|turn| &turn["prompt"]).collect();

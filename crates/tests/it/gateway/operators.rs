@@ -33,25 +33,25 @@ fn a_session_is_listed_shown_found_and_counted_on_either_store() {
         assert_eq!(linked["links"], added["links"]);
         let list = ["session", "list", "--all", "--link", "issue=42"];
         until("the turn is counted", || {
-            siglum(store, &list)["sessions"][0]["turns"] == 1
+            siglum(store, &list)["items"][0]["turns"] == 1
         });
         let listed = siglum(store, &list);
-        assert_eq!(listed["sessions"][0]["session"], session.as_str());
-        assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+        assert_eq!(listed["items"][0]["id"], session.as_str());
+        assert_eq!(listed["items"].as_array().unwrap().len(), 1);
         let shown = siglum(store, &["session", "show", &session]);
         assert_eq!(shown["turns"][0]["prompt"], "do t", "{shown}");
         assert_eq!(siglum(store, &["show", &session]), shown);
         for words in [&["do", "t"][..], &["issue=42"]] {
             let args = [&["search", "--all"][..], words].concat();
             let found = siglum(store, &args);
-            let first = &found["found"][0]["session"]["session"];
+            let first = &found["items"][0]["session"]["id"];
             assert_eq!(*first, session.as_str(), "{found}");
         }
         let cost = siglum(store, &["cost", "--all", "--since", "all"]);
         let used = &cost["total"]["tokens"];
         assert_eq!((&used["input"], &used["output"]), (&json!(10), &json!(3)));
         siglum(store, &["rebuild", "summaries"]);
-        assert_eq!(siglum(store, &list)["sessions"], listed["sessions"]);
+        assert_eq!(siglum(store, &list)["items"], listed["items"]);
     });
 }
 
@@ -64,13 +64,13 @@ fn a_session_is_ended_and_erased_on_either_store() {
         assert_eq!(ended["before"], false, "{ended}");
         let list = ["checkpoint", "list", "--session", &session];
         let checkpoints = siglum(store, &list);
-        let checkpoint = &checkpoints["checkpoints"][0];
+        let checkpoint = &checkpoints["items"][0];
         let pinned = &checkpoint["pins"][0]["session"];
         assert_eq!(*pinned, session.as_str(), "{checkpoints}");
-        let name = checkpoint["checkpoint"].as_str().unwrap();
+        let name = checkpoint["id"].as_str().unwrap();
         for args in [&["checkpoint", "show", name][..], &["show", name]] {
             let shown = siglum(store, args);
-            assert_eq!(shown["checkpoint"]["checkpoint"], name, "{shown}");
+            assert_eq!(shown["id"], name, "{shown}");
         }
         is_sound(store);
         let pattern = ["forget", "--pattern", "do t", "--dry-run"];
@@ -83,7 +83,7 @@ fn a_session_is_ended_and_erased_on_either_store() {
         let gone = siglum(store, &["forget", &session, "--yes"]);
         assert_eq!(gone["done"], true, "{gone}");
         let shown = siglum(store, &["session", "show", &session]);
-        assert_eq!(shown["forgotten"]["what"], "whole", "{shown}");
+        assert_eq!(shown["session"]["forgotten"]["what"], "whole", "{shown}");
         let found = siglum(store, &pattern);
         assert_eq!(found["count"], found["staying"], "{found}");
         is_sound(store);

@@ -357,7 +357,15 @@ pub(crate) fn stored(store: &Store, gateway: &Gateway) -> (String, Value) {
     let mut listed = gateway.launcher().get("/v1/sessions?limit=500").is(200);
     for session in listed["items"].as_array_mut().unwrap() {
         // What was committed before is summed up when there is time.
-        for later in ["turns", "tokens", "title"] {
+        for later in [
+            "turns",
+            "tokens",
+            "title",
+            "models",
+            "tool_calls",
+            "subagents",
+            "state",
+        ] {
             session.as_object_mut().unwrap().remove(later);
         }
     }

@@ -10,6 +10,7 @@ use super::server::{Gateway, base, on_a_file, tenant, token_for};
 use crate::costs::spend;
 use crate::faults::store::Store;
 use crate::harness::{Agent, Repo, World, until};
+use crate::mcp;
 use crate::moved_repositories::looked_at;
 
 /// What stands in the prompt alone.
@@ -170,6 +171,65 @@ fn answers_elsewhere_are_empty(clone: &Repo<'_>) {
     }
 }
 
+/// The same session by the command line, by a tool of an agent, over HTTP, and by `--team` from another machine.
+#[test]
+fn a_session_has_one_form_at_every_door() {
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        let repo = store.world.repo();
+        let mut agent = working(&repo);
+        repo.siglum(&["link", "add", "one", "issue=42"]).ok();
+        agent.stop();
+        agent.end("other");
+        drop(agent);
+        let listed = || gateway.launcher().get("/v1/sessions").is(200);
+        until("it is sealed and counted", || {
+            repo.siglum(&["worker", "--once"]).ok();
+            let session = &listed()["items"][0];
+            session["sealed"] == session["head"] && session["turns"] == 1 && session["commits"] == 1
+        });
+        let listed = listed();
+        let session = &listed["items"][0];
+        assert_eq!(
+            (&session["state"], &session["links"][0]["value"]),
+            (&json!("ended"), &json!(42))
+        );
+        let id = session["id"].as_str().unwrap();
+        let of_api = gateway.launcher().get(&format!("/v1/sessions/{id}"));
+        assert_eq!(of_api.is(200), *session);
+        let here = |args: &[&str]| store.world.json(&repo.dir, args);
+        assert_eq!(here(&["session", "list"]), listed);
+        let shown = here(&["show", id]);
+        assert_eq!(shown["session"], *session);
+        let run = |command: &str| repo.sh(command).ok();
+        let answers = mcp::ask(&repo, &[("show", json!({ "session": id }))], run);
+        assert_eq!(*mcp::data(&answers[0]), shown);
+
+        let colleague = asking(store, &gateway, Scope::Launcher);
+        let there = |args: &[&str]| colleague.json(&colleague.root, args);
+        let by_team = there(&["session", "list", "--team", "--all"]);
+        assert_eq!(by_team["items"], listed["items"]);
+        let by_team = there(&["show", id, "--team"]);
+        assert_eq!(by_team["session"], *session);
+        assert!(by_team["source"]["gateway"].is_string(), "{by_team}");
+        for field in [
+            "number",
+            "state",
+            "opened_at",
+            "prompt",
+            "last_message",
+            "files",
+            "heads",
+            "tools",
+        ] {
+            assert_eq!(
+                by_team["turns"][0][field], shown["turns"][0][field],
+                "{field}"
+            );
+        }
+    });
+}
+
 #[test]
 fn a_fresh_clone_answers_the_ten_questions() {
     on_a_file(|store| {
@@ -244,6 +304,94 @@ fn a_fresh_clone_answers_the_ten_questions() {
             gateway.address
         );
         assert!(doctor.contains(&text), "{doctor}");
+    });
+}
+
+/// An answer without what only the command adds.
+#[track_caller]
+fn without(mut answer: Value, added: &[&str]) -> Value {
+    let fields = answer.as_object_mut().unwrap();
+    for field in added {
+        assert!(fields.remove(*field).is_some(), "{field}");
+    }
+    answer
+}
+
+/// What a search finds, without the commands that go on from it, which only the machine of the session has.
+#[track_caller]
+fn without_commands(mut answer: Value) -> Value {
+    let remove = |value: &mut Value, field: &str| {
+        let removed = value.as_object_mut().unwrap().remove(field);
+        assert!(removed.is_some(), "{field}");
+    };
+    for item in answer["items"].as_array_mut().unwrap() {
+        remove(item, "resume");
+        let hits = item["hits"].as_array_mut().unwrap();
+        let of_turns = hits.iter_mut().filter(|hit| hit["turn"].is_u64());
+        of_turns.for_each(|hit| remove(hit, "show"));
+    }
+    answer
+}
+
+#[test]
+fn a_question_has_one_answer_at_every_door() {
+    on_a_file(|store| {
+        let world = &store.world;
+        let repo = world.repo_made_by(
+            "git init -q -b main . && git commit -q --allow-empty -m base && \
+             git remote add origin git@github.com:o/r.git",
+        );
+        let mut agent = working(&repo);
+        repo.siglum(&["link", "add", "one", "issue=42"]).ok();
+        spend(&repo, &mut agent);
+        agent.end("exit");
+        agent.quit();
+        until("the worker has left", || world.processes().is_empty());
+        repo.siglum(&["worker", "--once"]).ok();
+        looked_at(world);
+        let search = ["search", "quarterly-letter"];
+        until("all is in the search index", || {
+            world.json(&repo.dir, &search)["index"]["behind"] == 0
+        });
+        let gateway = Gateway::start(store);
+        let colleague = asking(store, &gateway, Scope::Launcher);
+        let clone = cloned(&colleague, &repo);
+        clone
+            .sh("git remote set-url origin https://github.com/o/r.git")
+            .ok();
+        let get = |path: &str| gateway.launcher().get(path).is(200);
+        for by in ["issue", "session", "model"] {
+            let cost = ["cost", "--by", by, "--since", "all"];
+            let answer = world.json(&repo.dir, &cost);
+            assert_eq!(answer["total"]["tokens"]["output"], 100, "{answer}");
+            let path = format!("/v1/cost?by={by}&repository=github.com/o/r");
+            assert_eq!(get(&path), answer);
+            let team = colleague.json(&clone.dir, &[&cost[..], &["--team"]].concat());
+            assert_eq!(without(team, &["source"]), answer);
+            let call = ("cost", json!({ "by": by, "since": "all" }));
+            let told = mcp::ask(&repo, &[call], |command| repo.sh(command).ok());
+            assert_eq!(*mcp::data(&told[0]), answer);
+        }
+        let found = world.json(&repo.dir, &search);
+        let call = ("search", json!({ "words": "quarterly-letter" }));
+        let told = mcp::ask(&repo, &[call], |command| repo.sh(command).ok());
+        assert_eq!(*mcp::data(&told[0]), found);
+        let found = without_commands(without(found, &["looked_at"]));
+        assert_eq!(found["items"].as_array().unwrap().len(), 1, "{found}");
+        let path = "/v1/search?q=quarterly-letter&repository=github.com/o/r";
+        assert_eq!(get(path), found);
+        let team = colleague.json(&clone.dir, &[&search[..], &["--team"]].concat());
+        assert_eq!(without(team, &["source"]), found);
+        let listed = world.json(&repo.dir, &["checkpoint", "list"]);
+        let checkpoint = &listed["items"][0];
+        let pinned = &checkpoint["pins"][0]["links"][0];
+        assert_eq!(pinned["field"], "issue_number", "{listed}");
+        let path = "/v1/checkpoints?repository=github.com/o/r";
+        assert_eq!(get(path), listed);
+        let id = checkpoint["id"].as_str().unwrap();
+        assert_eq!(get(&format!("/v1/checkpoints/{id}")), *checkpoint);
+        let shown = world.json(&repo.dir, &["checkpoint", "show", id]);
+        assert_eq!(without(shown, &["about", "commits"]), *checkpoint);
     });
 }
 

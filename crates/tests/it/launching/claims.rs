@@ -27,8 +27,11 @@ fn an_agent_that_the_agent_starts_is_somebody_else() {
     repo.check("by the outer one", "HEAD", &outer.certain());
     let launched = launched(&repo);
     let inner_session = called(&repo, "inner");
-    assert_eq!(inner_session["parent"]["session"], launched["session"]);
-    assert_eq!(inner_session["parent"]["relation"], "nested");
+    assert_eq!(
+        inner_session["session"]["parent"],
+        launched["session"]["id"]
+    );
+    assert_eq!(inner_session["session"]["relation"], "nested");
     drop((inner, outer));
     assert_eq!(launch.over(), Some(0));
 }
@@ -45,8 +48,11 @@ fn an_agent_that_was_left_behind_by_the_first_one_is_somebody_else() {
     });
     left.begin("startup");
     let session = called(&repo, "left");
-    assert_eq!(session["parent"]["session"], launched(&repo)["session"]);
-    assert!(links(&session).is_empty());
+    assert_eq!(
+        session["session"]["parent"],
+        launched(&repo)["session"]["id"]
+    );
+    assert!(links(&session["session"]).is_empty());
     drop((left, first));
     launch.over();
 }
@@ -77,8 +83,11 @@ fn a_later_agent_below_the_same_launcher_has_a_parent_and_no_links() {
     assert_eq!(why.committer(), second.certain(), "{why}");
     assert!(!why.says("the launcher bound"), "{why}");
     let session = called(&repo, "second");
-    assert_eq!(session["parent"]["session"], launched(&repo)["session"]);
-    assert!(links(&session).is_empty());
+    assert_eq!(
+        session["session"]["parent"],
+        launched(&repo)["session"]["id"]
+    );
+    assert!(links(&session["session"]).is_empty());
     drop(second);
     assert_eq!(launch.over(), Some(0));
 }
@@ -90,11 +99,11 @@ fn only_the_agent_that_was_launched_takes_it_up() {
     let (mut agent, launch) = Launch::agent(&repo, "one", &[], "--agent codex --issue 42");
     agent.begin("startup");
     let session = called(&repo, "one");
-    assert_eq!(session["origin"], "live");
-    assert!(links(&session).is_empty());
+    assert_eq!(session["session"]["origin"], "live");
+    assert!(links(&session["session"]).is_empty());
     let launched = launched(&repo);
-    assert_eq!(session["parent"]["session"], launched["session"]);
-    assert_eq!(launched["agent"], "codex");
+    assert_eq!(session["session"]["parent"], launched["session"]["id"]);
+    assert_eq!(launched["session"]["agent"], "codex");
     drop(agent);
     launch.over();
 }
@@ -110,8 +119,8 @@ fn another_session_in_the_same_process_is_not_the_launched_one() {
     let launched = launched(&repo);
     assert_eq!(launched["native_ids"], serde_json::json!(["one"]));
     let cleared = called(&repo, "two");
-    assert_eq!(cleared["parent"]["session"], launched["session"]);
-    assert_eq!(cleared["parent"]["relation"], "clear");
+    assert_eq!(cleared["session"]["parent"], launched["session"]["id"]);
+    assert_eq!(cleared["session"]["relation"], "clear");
     drop(agent);
     launch.over();
 }
@@ -129,14 +138,14 @@ fn an_older_session_that_goes_on_gets_the_links() {
     agent.sh(COMMIT).ok();
     repo.check("by the old session", "HEAD", &agent.certain());
     let why = repo.why("HEAD");
-    assert_eq!(why.0["committer"]["session"], old["session"]);
+    assert_eq!(why.0["committer"]["session"], old["session"]["id"]);
     assert!(why.says("the launcher bound"), "{why}");
     assert_eq!(
         links(&why.0["committer"]),
         ["issue_number=42", "agent_role=coder"]
     );
     let launched = launched(&repo);
-    assert_eq!(launched["launch"]["claimed_for"], old["session"]);
+    assert_eq!(launched["launch"]["claimed_for"], old["session"]["id"]);
     drop(agent);
     assert_eq!(launch.over(), Some(0));
 }
@@ -157,8 +166,8 @@ fn a_launcher_inside_a_launched_agent_starts_a_child_of_its_session() {
     repo.check("by the inner one", "HEAD", &inner.certain());
     assert_eq!(links(&repo.why("HEAD").0["committer"]), ["issue_number=2"]);
     let (outer_session, session) = (called(&repo, "outer"), called(&repo, "inner"));
-    assert_eq!(session["parent"]["session"], outer_session["session"]);
-    assert_eq!(links(&outer_session), ["issue_number=1"]);
+    assert_eq!(session["session"]["parent"], outer_session["session"]["id"]);
+    assert_eq!(links(&outer_session["session"]), ["issue_number=1"]);
     drop((inner, outer));
     launch.over();
 }
@@ -190,7 +199,7 @@ fn the_token_is_in_a_private_file_alone_and_goes_with_the_launch() {
         let found = bytes.windows(token.len()).any(|w| w == token.as_bytes());
         assert!(!found, "{name}");
     }
-    assert_eq!(launched(&repo)["session"], session);
+    assert_eq!(launched(&repo)["session"]["id"], session);
     drop(agent);
     assert_eq!(launch.over(), Some(0));
     assert!(!file.exists());
@@ -215,8 +224,8 @@ fn a_session_without_its_token_is_no_claim() {
     });
     other.begin("startup");
     let session = called(&repo, "other");
-    assert_eq!(session["parent"], serde_json::Value::Null);
-    assert!(links(&session).is_empty());
+    assert_eq!(session["session"]["parent"], serde_json::Value::Null);
+    assert!(links(&session["session"]).is_empty());
     first.begin("startup");
     assert_eq!(launched(&repo)["native_ids"], serde_json::json!(["first"]));
     drop((first, other));
@@ -240,6 +249,6 @@ fn a_claim_that_went_through_the_spool_is_worth_the_same() {
     assert_eq!(launch.over(), Some(0));
     let session = launched(&repo);
     assert_eq!(session["native_ids"], serde_json::json!(["one"]));
-    assert_eq!(session["agent"], "claude-code");
+    assert_eq!(session["session"]["agent"], "claude-code");
     assert_eq!(sessions(&repo).len(), 1);
 }

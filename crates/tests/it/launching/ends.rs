@@ -22,11 +22,11 @@ fn the_exit_code_is_the_commands_and_the_end_is_written_down() {
         let ran = repo.siglum(&[&["run", "--"], command].concat());
         assert_eq!(ran.code, Some(code), "{command:?} {ran:?}");
         assert_eq!(ran.stdout, "");
-        let newest = sessions(&repo)[0]["session"].as_str().unwrap().to_owned();
+        let newest = sessions(&repo)[0]["id"].as_str().unwrap().to_owned();
         let session = show(&repo, &newest);
         let launch = &session["launch"];
         assert_eq!(launch["state"], state, "{command:?}");
-        assert_eq!(session["state"], "ended", "{command:?}");
+        assert_eq!(session["session"]["state"], "ended", "{command:?}");
         match state {
             "signalled" => assert_eq!(launch["signal"], code - 128),
             "completed" => assert_eq!(launch["code"], serde_json::Value::Null),
@@ -83,7 +83,7 @@ fn a_launcher_that_was_killed_is_found_lost() {
     launch.wait().unwrap();
     let session = launched(&repo);
     assert_eq!(session["launch"]["state"], "lost");
-    assert_eq!(session["state"], "ended");
+    assert_eq!(session["session"]["state"], "ended");
     let left = std::fs::read_dir(world.siglum_home().join("launches")).unwrap();
     assert_eq!(left.count(), 0, "its token is taken back");
 }
@@ -113,7 +113,7 @@ fn an_agent_that_outlives_its_launcher_goes_on() {
     launch.over();
     let session = launched(&repo);
     assert_eq!(session["launch"]["state"], "lost");
-    assert_eq!(session["ended_at"], serde_json::Value::Null);
+    assert_eq!(session["session"]["ended_at"], serde_json::Value::Null);
     agent.sh(super::COMMIT).ok();
     let why = repo.why("HEAD");
     assert_eq!(why.committer(), agent.certain(), "{why}");

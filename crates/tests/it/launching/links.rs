@@ -35,16 +35,16 @@ fn what_the_launcher_knows_is_in_the_answer_for_a_commit() {
     assert_eq!(links(&why.0["committer"]), wanted);
 
     let session = launched(&repo);
-    assert_eq!(session["agent"], "claude-code");
+    assert_eq!(session["session"]["agent"], "claude-code");
     assert_eq!(session["native_ids"], serde_json::json!(["one"]));
     assert_eq!(session["launch"]["state"], "running");
-    assert_eq!(links(&session), wanted);
+    assert_eq!(links(&session["session"]), wanted);
     assert_eq!(
         sessions(&repo).len(),
         1,
         "the agent's session is the launched one"
     );
-    let id = session["session"].as_str().unwrap();
+    let id = session["session"]["id"].as_str().unwrap();
     let listed = repo.siglum(&["link", "list", id]).ok();
     for source in [
         "flag --role",
@@ -59,7 +59,7 @@ fn what_the_launcher_knows_is_in_the_answer_for_a_commit() {
     assert_eq!(launch.over(), Some(0));
     let session = launched(&repo);
     assert_eq!(session["launch"]["state"], "completed");
-    assert_eq!(session["state"], "ended");
+    assert_eq!(session["session"]["state"], "ended");
     assert_eq!(links(&repo.why("HEAD").0["committer"]), wanted);
 }
 
@@ -118,9 +118,9 @@ fn a_bad_variable_is_named_and_left_out_and_the_launch_goes_on() {
         assert_eq!(output.stdout, b"ran\n", "{stderr}");
         assert!(stderr.contains("EGG_PR_NUMBER"), "{stderr}");
         assert!(stderr.contains(bad) != (bad == secret), "{stderr}");
-        let id = sessions(&repo)[0]["session"].as_str().unwrap().to_owned();
+        let id = sessions(&repo)[0]["id"].as_str().unwrap().to_owned();
         assert_eq!(
-            links(&super::show(&repo, &id)),
+            links(&super::show(&repo, &id)["session"]),
             ["issue_number=42"],
             "{bad}"
         );
@@ -152,8 +152,12 @@ fn an_empty_variable_is_as_if_it_were_not_there() {
         for name in names {
             assert!(!stderr.contains(name), "{name}: {stderr}");
         }
-        let id = sessions(&repo)[0]["session"].as_str().unwrap().to_owned();
-        assert_eq!(links(&super::show(&repo, &id)), [""; 0], "{blank:?}");
+        let id = sessions(&repo)[0]["id"].as_str().unwrap().to_owned();
+        assert_eq!(
+            links(&super::show(&repo, &id)["session"]),
+            [""; 0],
+            "{blank:?}"
+        );
     }
     assert_eq!(sessions(&repo).len(), 2);
 }
@@ -172,8 +176,11 @@ fn a_launch_that_is_tried_again_carries_the_same_links() {
     let all = sessions(&repo);
     assert_eq!(all.len(), 2);
     for session in all {
-        let session = super::show(&repo, session["session"].as_str().unwrap());
-        assert_eq!(links(&session), ["pr_number=5", "pipeline_id=nightly"]);
+        let session = super::show(&repo, session["id"].as_str().unwrap());
+        assert_eq!(
+            links(&session["session"]),
+            ["pr_number=5", "pipeline_id=nightly"]
+        );
     }
 }
 

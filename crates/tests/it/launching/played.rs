@@ -201,8 +201,12 @@ fn flags_and_variables_arrive_at_the_commit_or_are_refused_by_name() {
         agent.end("other");
         drop(agent);
         assert_eq!(launch.over(), Some(0), "{what}");
-        let session = sessions(&repo)[0]["session"].as_str().unwrap().to_owned();
-        assert_eq!(links(&show(&repo, &session)), case.links, "{what}");
+        let session = sessions(&repo)[0]["id"].as_str().unwrap().to_owned();
+        assert_eq!(
+            links(&show(&repo, &session)["session"]),
+            case.links,
+            "{what}"
+        );
         let rows = format!(
             "SELECT count(*) FROM links WHERE hex(session) = upper('{}')",
             session.trim_start_matches("ses_")

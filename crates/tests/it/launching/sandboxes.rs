@@ -66,9 +66,12 @@ fn check_taken_up(repo: &Repo<'_>, what: &str) {
     assert_eq!(why.committer(), "one certain", "{what}: {why}");
     let session = launched(repo);
     assert_eq!(session["native_ids"], serde_json::json!(["one"]), "{what}");
-    assert_eq!(why.0["committer"]["session"], session["session"], "{what}");
+    assert_eq!(
+        why.0["committer"]["session"], session["session"]["id"],
+        "{what}"
+    );
     let wanted = ["issue_number=78", "pr_number=5", "phase=build"];
-    assert_eq!(links(&session), wanted, "{what}");
+    assert_eq!(links(&session["session"]), wanted, "{what}");
     assert_eq!(links(&why.0["committer"]), wanted, "{what}");
     assert_eq!(sessions(repo).len(), 1, "{what}");
     assert_eq!(repo.world.declines(), [""; 0], "{what}");
@@ -113,15 +116,18 @@ fn in_a_sandbox_that_shows_neither_launcher_nor_token_doctor_says_so() {
     play(played);
     assert_eq!(repo.committer("HEAD"), "one certain");
     let wanted = ["pr_number=5", "phase=build"];
-    assert_eq!(links(&super::show(&repo, "one")), wanted);
+    assert_eq!(links(&super::show(&repo, "one")["session"]), wanted);
     assert_eq!(
-        links(&launched(&repo)),
+        links(&launched(&repo)["session"]),
         ["issue_number=78", "pr_number=5", "phase=build"]
     );
     assert_eq!(world.declines(), ["launch_token_unreadable"]);
     let report = repo.siglum(&["doctor"]).stdout;
     let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
-    let launch = launched(&repo)["session"].as_str().unwrap().to_owned();
+    let launch = launched(&repo)["session"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     for words in [
         "launch_token_unreadable",
         "SIGLUM_LAUNCH_TOKEN_FILE",
@@ -181,7 +187,7 @@ fn variables_of_links_come_through_the_spool_of_a_sandbox() {
     drop(agent);
     assert_eq!(repo.committer("HEAD"), "one certain");
     assert_eq!(
-        links(&super::show(&repo, "one")),
+        links(&super::show(&repo, "one")["session"]),
         ["pr_number=5", "phase=build"]
     );
 }

@@ -25,7 +25,10 @@ fn a_script_that_was_launched_committed_for_the_launch() {
     run(&repo, "--issue 78", &format!("sh -c '{COMMIT}; true'"));
     let why = repo.why("HEAD");
     let session = launched(&repo);
-    assert_eq!(why.0["committer"]["session"], session["session"], "{why}");
+    assert_eq!(
+        why.0["committer"]["session"], session["session"]["id"],
+        "{why}"
+    );
     assert_eq!(why.0["committer"]["verdict"], "likely", "{why}");
     assert_eq!(links(&why.0["committer"]), ["issue_number=78"]);
     assert!(why.says("below the launcher"), "{why}");
@@ -51,7 +54,7 @@ fn a_bad_variable_of_a_launch_that_nobody_records_is_named() {
     assert!(ran.status.success(), "{ran:?}");
     let bad = r"SIGLUM_PR_NUMBER is `7\u{200b}`";
     let session = launched(&repo);
-    let id = session["session"].as_str().unwrap();
+    let id = session["session"]["id"].as_str().unwrap();
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for output in [
         String::from_utf8_lossy(&ran.stderr).into_owned(),
@@ -63,7 +66,7 @@ fn a_bad_variable_of_a_launch_that_nobody_records_is_named() {
         assert!(words(&output).contains(bad), "{output}");
     }
     let shown = world.json(&repo.dir, &["session", "show", id]);
-    assert_eq!(links(&shown), ["issue_number=42"]);
+    assert_eq!(links(&shown["session"]), ["issue_number=42"]);
     assert_eq!(shown["left_out"].as_array().unwrap().len(), 1, "{shown}");
 }
 
@@ -84,7 +87,7 @@ fn an_agent_that_nobody_records_committed_for_the_launch_that_started_it() {
     let why = repo.why("HEAD");
     assert_eq!(
         why.0["committer"]["session"],
-        launched(&repo)["session"],
+        launched(&repo)["session"]["id"],
         "{why}"
     );
     assert_eq!(why.0["committer"]["verdict"], "likely", "{why}");

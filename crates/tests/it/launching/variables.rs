@@ -51,7 +51,7 @@ fn the_variables_of_an_agent_are_links_of_its_session() {
         "label=tier=1",
     ];
     assert_eq!(links(&repo.why("HEAD").0["committer"]), wanted);
-    assert_eq!(links(&show(&repo, "one")), wanted);
+    assert_eq!(links(&show(&repo, "one")["session"]), wanted);
     let listed = listed(&repo, "one");
     for variable in ["SIGLUM_ISSUE_NUMBER", "EGG_PR_NUMBER", "SIGLUM_LABELS"] {
         assert!(listed.contains(&format!("variable {variable}")), "{listed}");
@@ -72,13 +72,13 @@ fn a_turn_attaches_what_no_start_did_and_nothing_comes_back_that_was_detached() 
     let later = |n: u32| json!({ "prompt": "Go on.", "prompt_id": format!("later-{n}") });
     agent.hook("UserPromptSubmit", later(1));
     assert_eq!(
-        links(&show(&repo, "one")),
+        links(&show(&repo, "one")["session"]),
         ["issue_number=42", "phase=plan"]
     );
     repo.siglum(&["link", "remove", "one", "phase=plan"]).ok();
     agent.hook("UserPromptSubmit", later(2));
     agent.hook("SessionStart", json!({ "source": "resume" }));
-    assert_eq!(links(&show(&repo, "one")), ["issue_number=42"]);
+    assert_eq!(links(&show(&repo, "one")["session"]), ["issue_number=42"]);
     assert_eq!(world.count(ATTACHED), 2);
 }
 
@@ -97,7 +97,7 @@ fn a_bad_variable_of_an_agent_is_declined_once_with_its_exact_bytes() {
     agent.begin("startup");
     agent.stop();
     agent.prompt("Again.");
-    assert_eq!(links(&show(&repo, "one")), ["pr_number=5"]);
+    assert_eq!(links(&show(&repo, "one")["session"]), ["pr_number=5"]);
     let mut declines = world.declines();
     declines.sort();
     let of = |variable: &str| format!("bad_variable {variable}");
@@ -147,12 +147,15 @@ fn what_siglum_run_launched_keeps_its_links_and_gets_none_twice() {
     agent.stop();
     agent.prompt("Again.");
     agent.hook("SessionStart", json!({ "source": "compact" }));
-    assert_eq!(links(&launched(&repo)), ["issue_number=78", "pr_number=5"]);
+    assert_eq!(
+        links(&launched(&repo)["session"]),
+        ["issue_number=78", "pr_number=5"]
+    );
     assert_eq!(world.count(ATTACHED), 2);
     let mut inner = agent.nested(&repo, "inner", &Agent::program());
     inner.begin("startup");
     // It has the variables, and was not launched.
-    assert_eq!(links(&show(&repo, "inner")), [""; 0]);
+    assert_eq!(links(&show(&repo, "inner")["session"]), [""; 0]);
     drop((inner, agent));
     launch.over();
 }

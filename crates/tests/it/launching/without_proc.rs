@@ -23,7 +23,7 @@ fn a_launcher_that_was_killed_is_found_lost_by_ps() {
         launched(&repo)["launch"]["state"] == "lost"
     });
     launch.wait().unwrap();
-    assert_eq!(launched(&repo)["state"], "ended");
+    assert_eq!(launched(&repo)["session"]["state"], "ended");
 }
 
 #[test]
@@ -38,10 +38,13 @@ fn an_agent_below_a_lost_launcher_commits_and_its_death_is_found_by_ps() {
     agent.sh(super::COMMIT).ok();
     let why = repo.why("HEAD");
     assert_eq!(why.committer(), agent.certain(), "{why}");
-    let session = launched(&repo)["session"].as_str().unwrap().to_owned();
+    let session = launched(&repo)["session"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     agent.kill();
     repo.siglum(&["worker", "--once"]).ok();
-    assert_eq!(show(&repo, &session)["state"], "ended");
+    assert_eq!(show(&repo, &session)["session"]["state"], "ended");
 }
 
 #[test]
@@ -56,10 +59,7 @@ fn what_ps_tells_is_nothing_to_proc_and_nobody_is_no_failure() {
         drop(repo);
         world.variables = vec![("SIGLUM_PS", shown_by.into())];
         let listed = world.json(&dir, &["session", "list"]);
-        let session = listed["sessions"][0]["session"]
-            .as_str()
-            .unwrap()
-            .to_owned();
+        let session = listed["items"][0]["id"].as_str().unwrap().to_owned();
         let state = || {
             let shown = world.json(&dir, &["session", "show", &session]);
             shown["launch"]["state"].clone()

@@ -13,10 +13,7 @@ fn run(repo: &Repo<'_>, flag: &str, script: &str) -> (String, bool, String) {
     let path = ran.stdout.trim().to_owned();
     assert_ne!(path, repo.dir.to_str().unwrap());
     let there = std::path::Path::new(&path).exists();
-    let newest = super::sessions(repo)[0]["session"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let newest = super::sessions(repo)[0]["id"].as_str().unwrap().to_owned();
     let launch = super::show(repo, &newest)["launch"].take();
     assert_eq!(launch["worktree"], path.as_str());
     let state = if there { "kept" } else { "removed" };
@@ -141,7 +138,7 @@ fn an_agent_works_in_it() {
     drop((agent, other));
     assert_eq!(launch.over(), Some(0));
     let session = launched(&repo);
-    assert_eq!(session["worktree"], cwd.as_str());
+    assert_eq!(session["session"]["worktree"], cwd.as_str());
     assert_eq!(session["launch"]["worktree_state"], "kept");
     assert!(std::path::Path::new(&cwd).exists());
 }
@@ -181,10 +178,7 @@ fn uncommitted_work_is_kept_as_a_commit_that_the_next_run_names() {
     );
     let git_dir = std::path::PathBuf::from(tree.git(&["rev-parse", "--absolute-git-dir"]));
     assert!(!git_dir.join("siglum-snapshot-index").exists());
-    let newest = super::sessions(&repo)[0]["session"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let newest = super::sessions(&repo)[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(
         super::show(&repo, &newest)["launch"]["snapshot"],
         names.as_str()

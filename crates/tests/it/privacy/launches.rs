@@ -9,7 +9,7 @@ use crate::launching::Launch;
 /// The id of the session that its agent calls so, and the hexadecimal digits in it.
 fn session_id(repo: &Repo<'_>, native: &str) -> String {
     let shown = repo.world.json(&repo.dir, &["session", "show", native]);
-    let id = shown["session"].as_str().unwrap();
+    let id = shown["session"]["id"].as_str().unwrap();
     id.trim_start_matches("ses_").to_owned()
 }
 

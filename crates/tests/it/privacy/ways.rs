@@ -34,10 +34,10 @@ impl Start<'_> {
         let all = self.world().json(&self.inside().dir, &all);
         let mut ids = Vec::new();
         for mark in OUTSIDE {
-            let sessions = all["sessions"].as_array().unwrap().iter();
+            let sessions = all["items"].as_array().unwrap().iter();
             let own: Vec<&Value> = sessions.filter(|s| s.to_string().contains(mark)).collect();
             assert_eq!(own.len(), 1, "{mark}: {all}");
-            let shown = ["session", "show", own[0]["session"].as_str().unwrap()];
+            let shown = ["session", "show", own[0]["id"].as_str().unwrap()];
             let shown = self.world().json(&self.inside().dir, &shown).to_string();
             for prefix in ["ses_", "rep_"] {
                 ids.extend(
@@ -370,7 +370,7 @@ fn native(start: &Start<'_>) -> Vec<u8> {
     let gateway = server::Gateway::start(start.store);
     for (n, mark) in (1..).zip([OUTSIDE[0], OUTSIDE[1], INSIDE]) {
         let session = ["session", "show", &format!("{mark}-session")];
-        let session = start.world().json(&start.inside().dir, &session)["session"].clone();
+        let session = start.world().json(&start.inside().dir, &session)["session"]["id"].clone();
         let resource = json!({ "service.name": "claude-code", "siglum.session.id": session });
         let one = span(TRACE, n, &json!({ "its.own": format!("{mark}-span") }));
         send(&gateway, &gateway.token, &spans(&resource, &[one]));

@@ -209,8 +209,8 @@ fn a_session_is_forked_at_a_turn_and_archived_for_good() {
     }
     let shown = world.json(&repo.dir, &["session", "show", branch]);
     assert_eq!(
-        shown["forked_from"],
-        json!({ "session": id, "entry": 2 }),
+        (&shown["session"]["parent"], &shown["session"]["parent_at"]),
+        (&json!(id), &json!(2)),
         "{shown}"
     );
 
@@ -236,7 +236,7 @@ fn a_session_is_forked_at_a_turn_and_archived_for_good() {
     );
     assert!(late.is_err());
     let shown = world.json(&repo.dir, &["session", "show", &id]);
-    assert!(shown["archived_at"].is_string(), "{shown}");
+    assert!(shown["session"]["archived_at"].is_string(), "{shown}");
     assert_eq!(shown["turns"].as_array().unwrap().len(), 3, "{shown}");
     let list = repo.siglum(&["session", "list", "--all"]).ok();
     assert!(list.contains("archived"), "{list}");

@@ -135,7 +135,7 @@ fn session(repo: &Repo<'_>, agent: &Agent) -> String {
     let shown = repo
         .world
         .json(&repo.dir, &["session", "show", &agent.native]);
-    shown["session"].as_str().unwrap().to_owned()
+    shown["session"]["id"].as_str().unwrap().to_owned()
 }
 
 /// One projection as `siglum projection show` tells it.

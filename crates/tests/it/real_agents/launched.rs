@@ -41,10 +41,10 @@ fn the_launched_one_is_known_and_the_one_that_it_starts_is_not_it() {
     let launched = book.session(&outer);
     assert_eq!(book.sessions.len(), 2, "{book:#?}");
     let shown = lab.ask(&["session", "show", &launched.id]);
-    assert_eq!(shown["origin"], "launch");
-    assert_eq!(shown["agent"], "claude-code");
+    assert_eq!(shown["session"]["origin"], "launch");
+    assert_eq!(shown["session"]["agent"], "claude-code");
     assert_eq!(shown["launch"]["state"], "completed");
-    assert_eq!(shown["state"], "ended");
+    assert_eq!(shown["session"]["state"], "ended");
 
     let why = lab.why(&lab.head(), &outer, "certain", &book);
     assert_eq!(why.links(), LINKS);

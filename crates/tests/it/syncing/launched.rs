@@ -52,7 +52,7 @@ fn the_gateway_knows_the_session_before_it_runs_and_how_it_ended() {
     assert_eq!(end.json(), json!({"outcome": "failed", "code": 3}));
     // The last sync of the launcher brought the rest.
     let shown = json_there(&gateway, &repo, &["session", "show", session]);
-    assert_eq!(shown["home"], created["home"]);
+    assert_eq!(shown["session"]["home"], created["home"]);
     assert_eq!(shown["launch"]["code"], 3, "{shown}");
     assert!(!format!("{requests:?}").is_empty());
     there(
@@ -133,7 +133,7 @@ fn one_that_is_out_of_reach_gets_the_session_when_it_is_sent_by_itself() {
         &repo,
         &["session", "list", "--all", "--link", "issue_number=7"],
     );
-    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
     assert_eq!(gateway.pending_fates(), 0);
     assert_eq!(world.count("SELECT count(*) FROM projections"), 0);
 }
@@ -204,6 +204,6 @@ fn the_launched_session_leaves_and_no_other_one() {
         "{why}\n{here}\n{own}"
     );
     let listed = json_there(&gateway, &repo, &["session", "list", "--all"]);
-    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
     there(&gateway, &repo, &["verify"]).ok();
 }

@@ -109,20 +109,23 @@ fn a_repository_on_two_laptops_is_one_by_its_remote() {
     there(&gateway, &ann, &["worker", "--once"]).ok();
     for name in NAMES {
         let listed = json_there(&gateway, &ann, &["session", "list", "--repository", name]);
-        let names = texts(&listed["sessions"], "conversation_id");
+        let names = texts(&listed["items"], "conversation_id");
         assert_eq!(names, both("ann", "ben"), "{listed}");
         let checkpoints = json_there(
             &gateway,
             &ann,
             &["checkpoint", "list", "--repository", name],
         );
-        assert_eq!(texts(&checkpoints["checkpoints"], "commit"), commits);
+        assert_eq!(texts(&checkpoints["items"], "commit"), commits);
     }
     let cost = ["cost", "--by", "repository", "--repository", REMOTE];
     let costs = json_there(&gateway, &ann, &cost);
     assert_eq!(costs["rows"].as_array().unwrap().len(), 1, "{costs}");
     assert_eq!(costs["rows"][0]["repository_remote"], REMOTE, "{costs}");
-    assert_eq!(costs["rows"][0]["tokens"]["output"], 200, "{costs}");
+    assert_eq!(
+        costs["rows"][0]["usage"]["tokens"]["output"], 200,
+        "{costs}"
+    );
     assert!(there(&gateway, &ann, &cost).ok().contains(REMOTE));
     let unknown = ["session", "list", "--repository", "github.com/o/other"];
     let ran = there(&gateway, &ann, &unknown);

@@ -200,6 +200,7 @@ fn what_a_gateway_lists_is_refused_or_made_safe() {
         "origin": "live", "home": "led_01920000000070008000000000000001", "created_at": at,
         "last_at": at, "repositories": [&title], "title": &title, "head": 1, "sealed": 1,
         "links": [{ "field": "agent_role", "value": &title }], "turns": 1, "commits": 1,
+        "state": "waiting", "models": [], "tool_calls": 1, "subagents": 0,
         "tokens": { "input": 1, "output": 1, "cache_read": 0, "cache_write": 0 },
     });
     // Each page has another one.

@@ -89,7 +89,7 @@ fn session(repo: &Repo<'_>, native: &str) -> String {
     agent.end("exit");
     agent.quit();
     let shown = repo.world.json(&repo.dir, &["session", "show", native]);
-    shown["session"].as_str().unwrap().to_owned()
+    shown["session"]["id"].as_str().unwrap().to_owned()
 }
 
 #[test]

@@ -152,8 +152,8 @@ fn native_ids_that_no_conversation_can_be_called_by_stay_two_sessions() {
     }
     let listed = world.json(&repo.dir, &["session", "list"]);
     let mut called = Vec::new();
-    for card in listed["sessions"].as_array().unwrap() {
-        let (id, name) = (text(&card["session"]), text(&card["conversation_id"]));
+    for card in listed["items"].as_array().unwrap() {
+        let (id, name) = (text(&card["id"]), text(&card["conversation_id"]));
         let shown = world.json(&repo.dir, &["session", "show", id]);
         let [native] = &shown["native_ids"].as_array().unwrap()[..] else {
             panic!("{shown:#}");

@@ -1,15 +1,14 @@
 //! `siglum checkpoint list`.
 
-use serde::Serialize;
 use siglum_domain::SessionId;
-use siglum_domain::link::Link;
-use siglum_engine::commits::{checkpoints, why};
+use siglum_engine::commits::why;
+use siglum_engine::views::checkpoints::{self, CheckpointListJson};
 use siglum_engine::views::find;
 use siglum_ledger::{CheckpointFilter, CheckpointRecord, LedgerError, Transaction, read};
 
 use super::kind;
 use crate::clock;
-use crate::commands::link::{Fact, Facts, words};
+use crate::commands::link::{Facts, words};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
@@ -44,12 +43,10 @@ pub struct Args {
     place: Where,
 }
 
-/// A checkpoint with what it is about.
-struct Row {
-    record: CheckpointRecord,
-    about: Option<String>,
-    /// What is attached to each session that it pins.
-    links: Vec<Vec<Link>>,
+/// Checkpoints, each with what it is about.
+struct Answer {
+    list: CheckpointListJson,
+    abouts: Vec<Option<String>>,
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
@@ -74,39 +71,32 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             limit => limit + 1,
         },
     };
-    let rows = read(&mut ledger, |tx| {
-        let records = tx.checkpoints(&filter)?;
-        let row = |record: CheckpointRecord| {
-            Ok(Row {
-                about: about(tx, &record)?,
-                links: checkpoints::links(tx, &record)?,
-                record,
-            })
+    let found = read(&mut ledger, |tx| {
+        let mut records = tx.checkpoints(&filter)?;
+        let more = args.limit > 0 && records.len() > args.limit;
+        records.truncate(if more { args.limit } else { records.len() });
+        let abouts = records.iter().map(|record| about(tx, record));
+        let abouts = abouts.collect::<Result<Vec<_>, LedgerError>>()?;
+        let list = CheckpointListJson {
+            items: checkpoints::shown(tx, &records)?,
+            more,
+            next: records.last().filter(|_| more).map(|last| last.id),
         };
-        records
-            .into_iter()
-            .map(row)
-            .collect::<Result<Vec<Row>, LedgerError>>()
+        Ok(Answer { list, abouts })
     })?;
-    answer(args, cx, rows, session)
+    answer(args, cx, found, session)
 }
 
 fn answer(
     args: &Args,
     cx: &Cx,
-    mut rows: Vec<Row>,
+    found: Answer,
     session: Option<SessionId>,
 ) -> Result<(), CommandError> {
-    let more = args.limit > 0 && rows.len() > args.limit;
-    rows.truncate(if more { args.limit } else { rows.len() });
     if cx.ui.json {
-        let checkpoints = rows
-            .iter()
-            .map(|r| Checkpoint::from_record(&r.record, &r.links))
-            .collect();
-        return cx.ui.json(SCHEMA, Json { checkpoints, more });
+        return cx.ui.json(SCHEMA, found.list);
     }
-    if rows.is_empty() {
+    if found.list.items.is_empty() {
         let period = args.period.since.is_some() || args.period.until.is_some();
         let narrowed = period || session.is_some() || !args.facts.links().is_empty();
         cx.ui.status(if narrowed {
@@ -116,8 +106,8 @@ fn answer(
         });
         return Ok(());
     }
-    cx.ui.table(&table(&rows))?;
-    if more {
+    cx.ui.table(&table(&found))?;
+    if found.list.more {
         cx.ui
             .hint("There are more; pass `--limit 0` to list all of them.");
     }
@@ -139,92 +129,34 @@ pub fn about(
     }
 }
 
-fn table(rows: &[Row]) -> Table {
+fn table(found: &Answer) -> Table {
     let mut heading = vec!["CHECKPOINT", "KIND", "COMMIT", "AGE", "SESSIONS"];
-    let linked = rows
-        .iter()
-        .any(|row| row.links.iter().any(|l| !l.is_empty()));
+    let items = &found.list.items;
+    let linked = items.iter().any(|item| !item.links().is_empty());
     heading.extend(linked.then_some("LINKS"));
     heading.push("ABOUT");
     let mut table = Table::new(heading);
     let now = clock::now();
-    for row in rows {
-        let Row {
-            record,
-            about,
-            links,
-        } = row;
-        let commit = record.commit.as_ref().map_or("", |c| c.short());
-        let pins = &record.pins;
-        let mut sessions: Vec<String> = pins.iter().take(2).map(|(s, _)| s.short()).collect();
+    for (item, about) in items.iter().zip(&found.abouts) {
+        let commit = item.commit.as_ref().map_or("", |c| c.short());
+        let pins = &item.pins;
+        let mut sessions: Vec<String> =
+            pins.iter().take(2).map(|pin| pin.session.short()).collect();
         if pins.len() > 2 {
             sessions.push(format!("+{}", pins.len() - 2));
         }
         let mut cells = vec![
-            Cell::styled(Style::Id, record.id.short()),
-            Cell::plain(kind(record.kind)),
+            Cell::styled(Style::Id, item.id.short()),
+            Cell::plain(kind(item.kind)),
             Cell::styled(Style::Id, commit),
-            Cell::styled(Style::Time, ui::age(record.at, now)),
+            Cell::styled(Style::Time, ui::age(item.at, now)),
             Cell::styled(Style::Agent, sessions.join(" ")),
         ];
         if linked {
-            let mut all: Vec<Link> = links.iter().flatten().cloned().collect();
-            all.sort();
-            all.dedup();
-            cells.push(Cell::plain(words(&all)));
+            cells.push(Cell::plain(words(&item.links())));
         }
-        cells.push(Cell::plain(about.clone().unwrap_or_default()));
+        cells.push(Cell::plain(about.as_deref().unwrap_or_default()));
         table.row(cells);
     }
     table
-}
-
-/// The JSON form of the answer.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Json {
-    checkpoints: Vec<Checkpoint>,
-    /// Whether there are more than were asked for.
-    more: bool,
-}
-
-/// One checkpoint.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Checkpoint {
-    checkpoint: String,
-    /// `commit`, `end` or `manual`.
-    kind: String,
-    commit: Option<String>,
-    at: String,
-    pins: Vec<Pin>,
-}
-
-/// A session, up to an entry of its log.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Pin {
-    session: String,
-    sequence: u64,
-    /// What is attached to the session now.
-    links: Vec<Fact>,
-}
-
-impl Checkpoint {
-    /// `links` are those of its pins, in their order.
-    pub fn from_record(record: &CheckpointRecord, links: &[Vec<Link>]) -> Self {
-        let pins = record.pins.iter().zip(links);
-        let pins = pins.map(|((session, sequence), links)| Pin {
-            session: session.to_string(),
-            sequence: *sequence,
-            links: links.iter().map(Fact::from).collect(),
-        });
-        Self {
-            checkpoint: record.id.to_string(),
-            kind: kind(record.kind).to_owned(),
-            commit: record.commit.as_ref().map(ToString::to_string),
-            at: record.at.to_string(),
-            pins: pins.collect(),
-        }
-    }
 }

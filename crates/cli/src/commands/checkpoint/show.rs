@@ -2,15 +2,12 @@
 
 use serde::Serialize;
 use siglum_domain::CheckpointId;
-use siglum_domain::link::Link;
-use siglum_engine::commits::checkpoints;
 use siglum_engine::commits::why::{SessionCard, card};
+use siglum_engine::views::checkpoints::{self, CheckpointJson};
 use siglum_engine::views::find;
-use siglum_ledger::{
-    CheckpointKind, CheckpointRecord, CommitRecord, Ledger, LedgerError, Transaction, read,
-};
+use siglum_ledger::{CheckpointKind, CommitRecord, Ledger, LedgerError, Transaction, read};
 
-use super::list::{Checkpoint, about};
+use super::list::about;
 use crate::commands::link::words;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -41,11 +38,14 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     checkpoint(cx, &mut ledger, id)
 }
 
-/// The JSON form of the answer.
+/// The JSON form of the answer: the checkpoint of the API, and what only the command adds.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
-    checkpoint: Checkpoint,
+    #[serde(flatten)]
+    checkpoint: CheckpointJson,
+    /// The subject of its commit, else what its first session is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
     about: Option<String>,
     /// The commits that are this checkpoint now: an amended or rebased commit keeps it.
     commits: Vec<String>,
@@ -53,11 +53,10 @@ pub struct Json {
 
 /// A checkpoint with all that it leads to.
 struct CheckpointDetail {
-    record: CheckpointRecord,
+    checkpoint: CheckpointJson,
     about: Option<String>,
     commits: Vec<CommitRecord>,
     pins: Vec<(SessionCard, u64)>,
-    links: Vec<Vec<Link>>,
 }
 
 /// Shows a checkpoint.
@@ -69,7 +68,7 @@ pub fn checkpoint(cx: &Cx, ledger: &mut dyn Ledger, id: CheckpointId) -> Result<
         let commits = found.commits.iter().map(|c| c.commit.to_string());
         let answer = Json {
             commits: commits.collect(),
-            checkpoint: Checkpoint::from_record(&found.record, &found.links),
+            checkpoint: found.checkpoint,
             about: found.about,
         };
         return cx.ui.json(SCHEMA, answer);
@@ -88,18 +87,20 @@ fn detail(
     for (session, sequence) in &record.pins {
         pins.extend(card(tx, *session)?.map(|c| (c, *sequence)));
     }
-    Ok(Some(CheckpointDetail {
-        about: about(tx, &record)?,
-        commits: tx.commits_of_checkpoint(id)?,
-        links: checkpoints::links(tx, &record)?,
+    let about = about(tx, &record)?;
+    let commits = tx.commits_of_checkpoint(id)?;
+    let shown = checkpoints::shown(tx, &[record])?.pop();
+    Ok(shown.map(|checkpoint| CheckpointDetail {
+        checkpoint,
+        about,
+        commits,
         pins,
-        record,
     }))
 }
 
 fn print(cx: &Cx, found: &CheckpointDetail) -> Result<(), CommandError> {
-    let (ui, record) = (&cx.ui, &found.record);
-    let of = match (record.kind, &record.commit) {
+    let (ui, checkpoint) = (&cx.ui, &found.checkpoint);
+    let of = match (checkpoint.kind, &checkpoint.commit) {
         (CheckpointKind::Commit, Some(commit)) => format!("commit {}", commit.short()),
         (CheckpointKind::Commit, None) => "a commit".to_owned(),
         (CheckpointKind::End, _) => "the end of a session".to_owned(),
@@ -111,7 +112,7 @@ fn print(cx: &Cx, found: &CheckpointDetail) -> Result<(), CommandError> {
     });
     ui.line(format!(
         "checkpoint {} of {of}{about}",
-        ui.paint(Style::Id, record.id.short())
+        ui.paint(Style::Id, checkpoint.id.short())
     ))?;
     ui.line("")?;
     let field = |word: &str, text: String| {
@@ -120,13 +121,13 @@ fn print(cx: &Cx, found: &CheckpointDetail) -> Result<(), CommandError> {
             ui.paint(Style::Heading, format!("{word:<10}"))
         ))
     };
-    field("Checkpoint", record.id.to_string())?;
-    field("Made", ui::when(record.at))?;
-    if let Some(commit) = &record.commit {
+    field("Checkpoint", checkpoint.id.to_string())?;
+    field("Made", ui::when(checkpoint.at))?;
+    if let Some(commit) = &checkpoint.commit {
         field("Commit", ui.paint(Style::Id, commit.as_str()))?;
     }
     for commit in &found.commits {
-        if Some(&commit.commit) != record.commit.as_ref() {
+        if Some(&commit.commit) != checkpoint.commit.as_ref() {
             let text = format!("{} keeps it", ui.paint(Style::Id, commit.commit.as_str()));
             field("Now", text)?;
         }

@@ -1,12 +1,12 @@
 //! `siglum context explain`.
 
-use serde::Serialize;
 use siglum_domain::context::{ContextKey, Keys};
-use siglum_engine::driven::context::{self, Origin};
+use siglum_engine::driven::context;
+use siglum_engine::views::context::ContextExplanationJson;
 use siglum_engine::views::find;
 use siglum_ledger::{ContextRecord, Ledger, read};
 
-use super::{ContextJson, failed};
+use super::failed;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::store;
@@ -33,42 +33,6 @@ pub struct Args {
     context: String,
 }
 
-/// The JSON form of the answer.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Json {
-    context: ContextJson,
-    /// What is seen, in order.
-    parts: Vec<PartJson>,
-    /// The turns that heartbeats had in it.
-    heartbeats: usize,
-    gaps: Vec<GapJson>,
-}
-
-/// Messages that are seen for one reason.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PartJson {
-    /// `own`, `inherited`, `summary` or `open`.
-    origin: &'static str,
-    session: String,
-    first: u64,
-    last: u64,
-    messages: usize,
-    why: String,
-}
-
-/// Turns that nobody handed over.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct GapJson {
-    first: u64,
-    last: u64,
-    reason: String,
-    filled_at: Option<String>,
-    accepted_by: Option<String>,
-}
-
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut ledger = store::open(cx)?;
     let found = find_context(ledger.as_mut(), &args.context)?;
@@ -78,28 +42,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     };
     let explained = context::explain(ledger.as_mut(), &keys).map_err(failed)?;
     if cx.ui.json {
-        let parts = explained.parts.iter().map(|part| PartJson {
-            origin: origin(&part.origin),
-            session: part.session.to_string(),
-            first: part.first,
-            last: part.last,
-            messages: part.messages,
-            why: part.why.clone(),
-        });
-        let gaps = explained.gaps.iter().map(|gap| GapJson {
-            first: gap.first,
-            last: gap.last,
-            reason: gap.reason.clone(),
-            filled_at: gap.filled_at.map(|at| at.to_string()),
-            accepted_by: gap.accepted.as_ref().map(|(_, by)| by.clone()),
-        });
-        let json = Json {
-            context: ContextJson::from(&explained.context),
-            parts: parts.collect(),
-            heartbeats: explained.heartbeats,
-            gaps: gaps.collect(),
-        };
-        return cx.ui.json(SCHEMA, json);
+        return cx.ui.json(SCHEMA, ContextExplanationJson::from(&explained));
     }
     let mut table = Table::new(vec!["SESSION", "ENTRIES", "MESSAGES", "WHY"]);
     for part in &explained.parts {
@@ -124,15 +67,6 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         ));
     }
     Ok(())
-}
-
-const fn origin(origin: &Origin) -> &'static str {
-    match origin {
-        Origin::Own => "own",
-        Origin::Inherited { .. } => "inherited",
-        Origin::Summary { .. } => "summary",
-        Origin::Open => "open",
-    }
 }
 
 /// The context of a key, or the one that is kept in a session.

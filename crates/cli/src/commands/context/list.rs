@@ -1,11 +1,11 @@
 //! `siglum context list`.
 
-use serde::Serialize;
 use siglum_domain::Timestamp;
 use siglum_engine::driven::context;
+use siglum_engine::views::context::RouteListJson;
 use siglum_ledger::RouteRecord;
 
-use super::{RouteJson, failed};
+use super::failed;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -30,15 +30,6 @@ pub struct Args {
     limit: usize,
 }
 
-/// The JSON form of the answer.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Json {
-    routes: Vec<RouteJson>,
-    /// Whether there are more than were asked for.
-    more: bool,
-}
-
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut ledger = store::open(cx)?;
     let limit = match args.limit {
@@ -47,12 +38,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     };
     let found = context::routes(ledger.as_mut(), None, limit.saturating_add(1));
     let mut routes = found.map_err(failed)?;
+    if cx.ui.json {
+        let list = RouteListJson::from_page(&routes, limit);
+        return cx.ui.json(SCHEMA, list);
+    }
     let more = routes.len() > limit;
     routes.truncate(limit);
-    if cx.ui.json {
-        let routes = routes.iter().map(RouteJson::from).collect();
-        return cx.ui.json(SCHEMA, Json { routes, more });
-    }
     if routes.is_empty() {
         cx.ui.status("No run has a context yet.");
         return Ok(());

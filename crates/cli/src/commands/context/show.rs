@@ -1,10 +1,10 @@
 //! `siglum context show`.
 
-use serde::Serialize;
 use siglum_domain::context::RouteKey;
 use siglum_engine::driven::context;
+use siglum_engine::views::context::RouteDetailJson;
 
-use super::{ContextJson, RouteJson, failed};
+use super::failed;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -35,45 +35,11 @@ fn key(text: &str) -> Result<RouteKey, String> {
     RouteKey::new(text).map_err(|e| e.rule.to_owned())
 }
 
-/// The JSON form of the answer.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Json {
-    route: RouteJson,
-    /// The last hundred, newest first.
-    contexts: Vec<ContextJson>,
-    /// When it went over to another context, newest first; the last hundred.
-    moves: Vec<MoveJson>,
-}
-
-/// A route went over to another context.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct MoveJson {
-    at: String,
-    by: String,
-    from: Option<String>,
-    to: String,
-    cause: String,
-}
-
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut ledger = store::open(cx)?;
     let shown = context::route(ledger.as_mut(), &args.route).map_err(failed)?;
     if cx.ui.json {
-        let moves = shown.moves.iter().map(|moved| MoveJson {
-            at: moved.at.to_string(),
-            by: moved.by.clone(),
-            from: moved.from.as_ref().map(ToString::to_string),
-            to: moved.to.to_string(),
-            cause: moved.cause.to_string(),
-        });
-        let json = Json {
-            route: RouteJson::from(&shown.route),
-            contexts: shown.contexts.iter().map(ContextJson::from).collect(),
-            moves: moves.collect(),
-        };
-        return cx.ui.json(SCHEMA, json);
+        return cx.ui.json(SCHEMA, RouteDetailJson::from(&shown));
     }
     let now = clock::now();
     let mut table = Table::new(vec!["SESSION", "CAUSE", "INHERITS", "HEARD", "CONTEXT"]);

@@ -12,7 +12,6 @@ use siglum_ledger::{Ledger, RepositoryRecord, SessionFilter};
 
 use super::messages::{Answer, Item, List, Message, Post, Purpose, Question, Wanted, newest};
 use crate::clock;
-use crate::commands::session::list::title;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::store;
@@ -184,7 +183,7 @@ fn item(session: &Listed, hits: Vec<Hit>) -> Item {
         session: record.id,
         agent: record.agent.to_string(),
         last_at: record.last_at,
-        title: title(session).map(str::to_owned),
+        title: session.title().map(str::to_owned),
         directory: directory.map_or_else(String::new, |dir| Cx::tilde(Path::new(dir))),
         turns: listing.summary.turns,
         commits: listing.commits,

@@ -11,7 +11,6 @@ use siglum_ledger::{Ledger, RepositoryRecord, SessionFilter, SqliteLedger, read}
 
 use crate::clock;
 use crate::commands::finder::{self, Choice, Purpose, Wanted};
-use crate::commands::session::list::title;
 use crate::commands::{show, why};
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -166,7 +165,7 @@ fn choose(cx: &Cx, sessions: &[Listed], problem: &str) -> Result<SessionId, Comm
         let hint = CommandError::usage(problem).hint("Name one session, for example:");
         let example = |error: CommandError, session: &Listed| {
             let short = session.listing.record.id.short();
-            let title = ui::one_line(title(session).unwrap_or_default(), 60);
+            let title = ui::one_line(session.title().unwrap_or_default(), 60);
             error.hint(format!("siglum resume {short}  # {title}"))
         };
         return Err(sessions.iter().take(NAMED).fold(hint, example));
@@ -182,7 +181,7 @@ fn choose(cx: &Cx, sessions: &[Listed], problem: &str) -> Result<SessionId, Comm
             ui::ago(record.last_at, now)
         );
         let room = cx.ui.width().saturating_sub(head.len() + 2).clamp(20, 200);
-        let title = ui::one_line(title(session).unwrap_or("(no prompt)"), room);
+        let title = ui::one_line(session.title().unwrap_or("(no prompt)"), room);
         cx.ui.status(format!("{head}  {title}"));
     }
     let answer = ui::answer("Number of the session to resume:")?;

@@ -108,7 +108,7 @@ impl Document {
             ("Session", record.id.to_string()),
             ("Agent", record.agent.to_string()),
             ("Conversation", record.conversation.to_string()),
-            ("State", history.stand.word().to_owned()),
+            ("State", history.listed.stand.word().to_owned()),
             ("Started", ui::when(record.created_at)),
             ("Last seen", ui::when(record.last_at)),
             ("Links", links.join(", ")),

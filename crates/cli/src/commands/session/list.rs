@@ -1,22 +1,23 @@
 //! `siglum session list`.
 
+mod team;
+
 use std::path::Path;
 
 use serde::Serialize;
 use siglum_domain::{AgentName, RepositoryId};
-use siglum_engine::identity::{names, repositories};
+use siglum_engine::identity::repositories;
 use siglum_engine::views::overview::{self, Listed, Stand};
-use siglum_ledger::{
-    Forgotten, Ledger, RepositoryRecord, SessionFilter, SessionOrigin, SessionRecord, read,
-};
+use siglum_engine::views::session::{self, SessionListJson};
+use siglum_ledger::{Forgotten, Ledger, RepositoryRecord, SessionFilter, read};
 
 use crate::clock;
-use crate::commands::link::{Fact, Facts, words};
-use crate::commands::team;
+use crate::commands::link::{Facts, words};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::Where;
 use crate::store;
+use crate::team::SourceJson;
 use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
@@ -61,15 +62,7 @@ pub struct Args {
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if args.team {
-        let query = team::sessions::SessionQuery {
-            place: &args.place,
-            period: args.period,
-            agent: args.agent.as_ref(),
-            open: args.open,
-            links: args.facts.links(),
-            limit: args.limit,
-        };
-        return team::sessions::run(cx, &query);
+        return team::run(args, cx);
     }
     let (mut ledger, here) = store::settled(cx)?;
     let selected = args.place.listed(cx, &mut ledger, here)?;
@@ -99,11 +92,16 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     sessions.truncate(if more { args.limit } else { sessions.len() });
     let repositories = read(&mut ledger, repositories::known)?;
     if cx.ui.json {
-        let rows = sessions.iter();
-        let sessions = rows
-            .map(|s| Session::from_listed(s, &repositories))
-            .collect();
-        return cx.ui.json(SCHEMA, Json { sessions, more });
+        let world = cx.world()?;
+        let items = read(&mut ledger, |tx| {
+            session::shown(&world, tx, &sessions, &repositories)
+        })?;
+        let list = SessionListJson {
+            items,
+            more,
+            next: None,
+        };
+        return cx.ui.json(SCHEMA, Json { list, source: None });
     }
     if sessions.is_empty() {
         return nothing(cx, &mut ledger, selected);
@@ -160,7 +158,7 @@ fn table(sessions: &[Listed], repositories: &[RepositoryRecord], all: bool) -> T
         if linked {
             row.push(Cell::plain(words(&session.links)));
         }
-        row.push(match title(session) {
+        row.push(match session.title() {
             _ if record.quarantined.is_some() => Cell::styled(Style::Warning, "(damaged)"),
             Some(title) => Cell::plain(title),
             None if matches!(record.forgotten, Some(Forgotten::Whole { .. })) => {
@@ -171,12 +169,6 @@ fn table(sessions: &[Listed], repositories: &[RepositoryRecord], all: bool) -> T
         table.row(row);
     }
     table
-}
-
-/// The name that a person gave to a session, else the first line of its first prompt.
-pub fn title(session: &Listed) -> Option<&str> {
-    let name = names::name(&session.links);
-    name.or(session.listing.summary.title.as_deref())
 }
 
 /// Where a session stands; first what keeps it from being written to.
@@ -218,163 +210,9 @@ pub fn place(session: &Listed, repositories: &[RepositoryRecord]) -> String {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
-    sessions: Vec<Session>,
-    /// Whether there are more than were asked for.
-    more: bool,
-}
-
-/// A session and what it amounts to.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Session {
-    session: String,
-    agent: String,
-    conversation_id: String,
-    /// `working`, `waiting`, `ended` or `imported`.
-    state: String,
-    /// `live`, `import`, `api` or `launch`.
-    origin: String,
-    /// The ledger that alone extends it; here is a replica where that is another one.
-    home: String,
-    title: Option<String>,
-    created_at: String,
-    last_at: String,
-    ended_at: Option<String>,
-    /// The git common directory of the repository that it works in; behind the name of its machine, if that is another one.
-    repository: Option<String>,
-    /// Where that repository is fetched from, as `host/owner/name`; the same for each of its clones.
-    repository_remote: Option<String>,
-    worktree: Option<String>,
-    /// What is attached to it now.
-    links: Vec<Fact>,
-    cwd: Option<String>,
-    parent: Option<String>,
-    /// What it goes on from, if it is a fork.
-    forked_from: Option<ForkJson>,
-    /// From then on nothing is written to it.
-    archived_at: Option<String>,
-    /// Why it can be read and not written to: what is stored of it is damaged.
-    quarantined: Option<String>,
-    /// What was erased of it.
-    forgotten: Option<ForgottenJson>,
-    models: Vec<String>,
-    turns: u64,
-    tool_calls: u64,
-    subagents: u64,
-    commits: u64,
-    tokens: Tokens,
-}
-
-/// The session that another one goes on from.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ForkJson {
-    session: String,
-    /// The last entry of it that is part of the history of both; absent where nobody knows.
-    entry: Option<u64>,
-}
-
-impl ForkJson {
-    pub fn from_record(record: &SessionRecord) -> Option<Self> {
-        match record.parent {
-            Some((parent, relation)) if relation.shares_history() => Some(Self {
-                session: parent.to_string(),
-                entry: record.parent_at,
-            }),
-            _ => None,
-        }
-    }
-}
-
-/// What was erased of a session.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ForgottenJson {
-    /// `parts` or `whole`.
-    what: String,
-    /// When something was erased last.
-    at: String,
-}
-
-impl ForgottenJson {
-    pub fn from_forgotten(forgotten: Forgotten) -> Self {
-        let what = match forgotten {
-            Forgotten::Parts { .. } => "parts",
-            Forgotten::Whole { .. } => "whole",
-        };
-        Self {
-            what: what.to_owned(),
-            at: forgotten.at().to_string(),
-        }
-    }
-}
-
-/// Tokens.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Tokens {
-    input: u64,
-    output: u64,
-    cache_read: u64,
-    cache_write: u64,
-}
-
-impl From<siglum_domain::observation::Tokens> for Tokens {
-    fn from(t: siglum_domain::observation::Tokens) -> Self {
-        Self {
-            input: t.input,
-            output: t.output,
-            cache_read: t.cache_read,
-            cache_write: t.cache_write,
-        }
-    }
-}
-
-/// The word for how a session came into the ledger.
-pub const fn origin(origin: SessionOrigin) -> &'static str {
-    match origin {
-        SessionOrigin::Live => "live",
-        SessionOrigin::Import => "import",
-        SessionOrigin::Api => "api",
-        SessionOrigin::Launch => "launch",
-    }
-}
-
-impl Session {
-    pub fn from_listed(session: &Listed, repositories: &[RepositoryRecord]) -> Self {
-        let (record, summary) = (&session.listing.record, &session.listing.summary);
-        let repository = repositories
-            .iter()
-            .find(|r| Some(r.id) == record.repository);
-        Self {
-            session: record.id.to_string(),
-            agent: record.agent.to_string(),
-            conversation_id: record.conversation.to_string(),
-            state: session.stand.word().to_owned(),
-            origin: origin(record.origin).to_owned(),
-            home: record.home.to_string(),
-            title: title(session).map(str::to_owned),
-            created_at: record.created_at.to_string(),
-            last_at: record.last_at.to_string(),
-            ended_at: record.ended_at.map(|t| t.to_string()),
-            repository: repository.map(|r| r.common_dir.clone()),
-            repository_remote: repository
-                .and_then(|r| r.identity.hosted_remote())
-                .map(str::to_owned),
-            worktree: record.worktree.clone(),
-            links: session.links.iter().map(Fact::from).collect(),
-            cwd: record.cwd.clone(),
-            parent: record.parent.map(|(p, _)| p.to_string()),
-            forked_from: ForkJson::from_record(record),
-            archived_at: record.archived_at.map(|t| t.to_string()),
-            quarantined: record.quarantined.clone(),
-            forgotten: record.forgotten.map(ForgottenJson::from_forgotten),
-            models: summary.models.clone(),
-            turns: summary.turns,
-            tool_calls: summary.tool_calls,
-            subagents: summary.subagents,
-            commits: session.listing.commits,
-            tokens: summary.tokens.into(),
-        }
-    }
+    #[serde(flatten)]
+    pub list: SessionListJson,
+    /// The gateway that gave the answer; absent where it is from this ledger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceJson>,
 }

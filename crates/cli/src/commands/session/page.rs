@@ -147,7 +147,8 @@ fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
 
 fn state(ui: &Ui, history: &History) -> Result<(), CommandError> {
     let record = &history.card.record;
-    let word = ui.paint(style(history.stand), history.stand.word());
+    let stand = history.listed.stand;
+    let word = ui.paint(style(stand), stand.word());
     let ended = record
         .ended_at
         .map_or_else(String::new, |at| format!(" on {}", ui::when(at)));

@@ -1,21 +1,30 @@
 //! `siglum session show`: one session with its turns.
 
+pub mod team;
+
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use siglum_domain::SessionId;
-use siglum_domain::fold::ToolCall;
-use siglum_domain::observation::{Body, Outcome, Role};
+use siglum_domain::fold::{ToolCall, TurnView};
+use siglum_domain::link::Link;
+use siglum_domain::observation::{Body, Outcome, Role, ToolClass};
 use siglum_engine::driven::launch::Standing;
+use siglum_engine::identity::repositories;
 use siglum_engine::record::passages::Passages;
 use siglum_engine::views::find;
 use siglum_engine::views::history::{self, History, Made, Turn};
-use siglum_ledger::{LaunchEnd, Ledger, LedgerError, OwnWorktree, Relation};
+use siglum_engine::views::session::{self, LinkJson, SessionJson, TokenUsage};
+use siglum_ledger::{
+    LaunchEnd, Ledger, LedgerError, OwnWorktree, Relation, SessionRecord, StatementRecord, read,
+};
 
 use super::export::{self, Format};
-use super::list::{ForgottenJson, ForkJson, Tokens, origin};
 use super::page::{self, message_text};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::store;
+use crate::team::SourceJson;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.session/1";
@@ -95,9 +104,25 @@ pub fn answer(
     depth: Depth,
 ) -> Result<Json, CommandError> {
     let (history, earlier) = load_history(cx, ledger, id, depth)?;
+    let (world, listed) = (cx.world()?, std::slice::from_ref(&history.listed));
+    let mut shown = read(ledger, |tx| {
+        let repositories = repositories::known(tx)?;
+        session::shown(&world, tx, listed, &repositories)
+    })?;
+    let Some(session) = shown.pop() else {
+        return Err(CommandError::not_found(format!("no session {id}")));
+    };
     let agent = history.card.agent().to_string();
     let mut passages = Passages::new(ledger, &agent);
-    Ok(Json::new(&history, earlier, depth.full, &mut passages)?)
+    let turns = history.turns.iter();
+    let turns = turns.map(|turn| TurnJson::from_turn(turn, depth.full, &mut passages));
+    Ok(Json {
+        session,
+        recorded: Some(RecordedJson::from_history(&history)),
+        earlier_turns: Some(earlier),
+        turns: turns.collect::<Result<_, LedgerError>>()?,
+        source: None,
+    })
 }
 
 /// A session with the turns that were asked for, and how many earlier ones were left out.
@@ -139,50 +164,39 @@ fn choose(history: &mut History, depth: Depth) -> Result<usize, CommandError> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
-    session: String,
-    agent: String,
-    conversation_id: String,
+    pub session: SessionJson,
+    /// What only a ledger has, and no gateway gives.
+    #[serde(flatten)]
+    pub recorded: Option<RecordedJson>,
+    /// Turns before the first one shown; absent where they were not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier_turns: Option<usize>,
+    /// The turns, oldest first.
+    pub turns: Vec<TurnJson>,
+    /// The gateway that gave the answer; absent where it is from this ledger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceJson>,
+}
+
+/// What is known of a session where it is recorded.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RecordedJson {
     /// The agent's own ids, oldest first.
     native_ids: Vec<String>,
-    title: Option<String>,
-    /// `working`, `waiting`, `ended` or `imported`.
-    state: String,
-    /// `live`, `import`, `api` or `launch`.
-    origin: String,
-    /// The ledger that alone extends it.
-    home: String,
-    /// Whether that is another one, and here is a replica.
+    /// Whether its home is another ledger, and here is a replica.
     replica: bool,
-    created_at: String,
-    last_at: String,
-    ended_at: Option<String>,
-    cwd: Option<String>,
-    worktree: Option<String>,
     /// How `siglum run` launched it.
     launch: Option<LaunchJson>,
-    parent: Option<Relative>,
-    /// What it goes on from, if it is a fork.
-    forked_from: Option<ForkJson>,
-    /// From then on nothing is written to it.
-    archived_at: Option<String>,
-    /// Why it can be read and not written to: what is stored of it is damaged.
-    quarantined: Option<String>,
-    /// What was erased of it.
-    forgotten: Option<ForgottenJson>,
-    children: Vec<Relative>,
-    links: Vec<Link>,
+    children: Vec<Child>,
+    /// Its links, with who attached them.
+    attached: Vec<Attached>,
     /// Why variables that were to be links are none.
     left_out: Vec<String>,
-    models: Vec<String>,
+    /// The ids of its sub-agents.
     subagents: Vec<String>,
-    tokens: Tokens,
+    /// The command of the agent that resumes it.
     resume: Option<String>,
-    /// The last entry of its log, and the last that a receipt seals.
-    head: u64,
-    sealed: u64,
-    /// Turns before the first one told.
-    earlier_turns: usize,
-    turns: Vec<TurnJson>,
 }
 
 /// A launch and what became of it.
@@ -245,21 +259,21 @@ impl LaunchJson {
     }
 }
 
-/// A session that this one came from, or that came from it.
+/// A session that came from this one.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Relative {
+struct Child {
     session: String,
-    /// `fork`, `clear` or `nested`.
+    /// `fork`, `rewind`, `clear` or `nested`.
     relation: String,
 }
 
-/// A fact attached to a session.
+/// A link, and how it was attached.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Link {
-    field: String,
-    value: serde_json::Value,
+struct Attached {
+    #[serde(flatten)]
+    link: LinkJson,
     /// Who attached it.
     by: String,
     /// Where that was stated: a flag, a variable, the output of a command.
@@ -270,30 +284,36 @@ struct Link {
 /// One turn.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct TurnJson {
+pub struct TurnJson {
     turn: Option<String>,
-    /// Its number in the session, from 1; 0 for what happened outside any turn.
-    number: usize,
+    /// Its number in the session, from 1; 0 for what happened outside any turn; absent where earlier ones were not read.
+    pub number: Option<usize>,
     /// `open`, `no stop seen`, `interrupted`, `settled by a person`, `unsealed` or `sealed`.
     state: String,
-    opened_at: Option<String>,
+    pub opened_at: Option<String>,
     stopped_at: Option<String>,
-    prompt: Option<String>,
+    pub prompt: Option<String>,
     /// Whether the agent wrote the prompt itself.
     synthetic: bool,
-    last_message: Option<String>,
-    tools: Vec<Tool>,
+    pub last_message: Option<String>,
+    pub tools: Vec<Tool>,
+    /// The files that it changed.
+    pub files: Vec<String>,
+    /// The commits to which its calls moved HEAD.
+    pub heads: Vec<String>,
     /// Only with `--full`.
     messages: Vec<Message>,
-    tokens: Tokens,
+    tokens: TokenUsage,
     compactions: u32,
-    commits: Vec<Commit>,
+    /// The commits that the session made in it; absent where a gateway was asked for the log alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commits: Option<Vec<Commit>>,
 }
 
 /// One tool call.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Tool {
+pub struct Tool {
     tool: String,
     input: Option<String>,
     path: Option<String>,
@@ -321,7 +341,7 @@ struct Message {
 /// A commit that the session made.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Commit {
+pub struct Commit {
     commit: String,
     subject: Option<String>,
     /// `certain` or `likely`.
@@ -338,79 +358,36 @@ pub const fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
-impl Json {
-    fn new(
-        history: &History,
-        earlier: usize,
-        full: bool,
-        passages: &mut Passages<'_>,
-    ) -> Result<Self, LedgerError> {
-        let (card, record) = (&history.card, &history.card.record);
-        let relative = |id: SessionId, how: Relation| Relative {
-            session: id.to_string(),
+impl RecordedJson {
+    fn from_history(history: &History) -> Self {
+        let card = &history.card;
+        let child = |(child, how): &(SessionRecord, Relation)| Child {
+            session: child.id.to_string(),
             relation: how.as_str().to_owned(),
         };
-        let mut turns = Vec::with_capacity(history.turns.len());
-        for turn in &history.turns {
-            turns.push(TurnJson::from_turn(turn, full, passages)?);
-        }
-        Ok(Self {
-            session: record.id.to_string(),
-            agent: record.agent.to_string(),
-            conversation_id: record.conversation.to_string(),
+        let attached = |(link, from): &(Link, StatementRecord)| Attached {
+            link: LinkJson::from(link),
+            by: from.by.clone(),
+            source: from.source.clone(),
+            since: from.at.to_string(),
+        };
+        let subagents = history.view.subagents.iter();
+        Self {
             native_ids: card.natives.iter().map(ToString::to_string).collect(),
-            title: card.title.clone(),
-            state: history.stand.word().to_owned(),
-            origin: origin(record.origin).to_owned(),
-            home: record.home.to_string(),
             replica: history.replica,
-            created_at: record.created_at.to_string(),
-            last_at: record.last_at.to_string(),
-            ended_at: record.ended_at.map(|t| t.to_string()),
-            cwd: record.cwd.clone(),
-            worktree: record.worktree.clone(),
             launch: history.launch.as_ref().map(LaunchJson::from_standing),
-            parent: record.parent.map(|(id, how)| relative(id, how)),
-            forked_from: ForkJson::from_record(record),
-            archived_at: record.archived_at.map(|t| t.to_string()),
-            quarantined: record.quarantined.clone(),
-            forgotten: record.forgotten.map(ForgottenJson::from_forgotten),
-            children: history
-                .children
-                .iter()
-                .map(|(child, how)| relative(child.id, *how))
-                .collect(),
-            links: history
-                .attached
-                .iter()
-                .map(|(link, from)| Link {
-                    field: link.field().to_owned(),
-                    value: link.to_json(),
-                    by: from.by.clone(),
-                    source: from.source.clone(),
-                    since: from.at.to_string(),
-                })
-                .collect(),
+            children: history.children.iter().map(child).collect(),
+            attached: history.attached.iter().map(attached).collect(),
             left_out: history.left_out.clone(),
-            models: history.view.models.iter().cloned().collect(),
-            subagents: history
-                .view
-                .subagents
-                .iter()
-                .map(|a| a.id.clone())
-                .collect(),
-            tokens: history.view.tokens.into(),
+            subagents: subagents.map(|agent| agent.id.clone()).collect(),
             resume: card.resume.clone(),
-            head: record.head,
-            sealed: record.sealed,
-            earlier_turns: earlier,
-            turns,
-        })
+        }
     }
 }
 
 impl TurnJson {
-    fn from_turn(
+    /// A turn, with messages and outputs if it is shown in `full`.
+    pub fn from_turn(
         turn: &Turn,
         full: bool,
         passages: &mut Passages<'_>,
@@ -434,9 +411,10 @@ impl TurnJson {
                 subagent: message.subagent.clone(),
             });
         }
+        let (files, heads) = changed(view);
         Ok(Self {
             turn: view.id.map(|t| t.to_string()),
-            number: turn.number,
+            number: Some(turn.number),
             state: turn.state.word().to_owned(),
             opened_at: view.opened.map(|t| t.to_string()),
             stopped_at: view.stopped.map(|t| t.to_string()),
@@ -444,12 +422,51 @@ impl TurnJson {
             synthetic: view.synthetic,
             last_message: text(view.last_message.as_ref(), passages)?,
             tools,
+            files,
+            heads,
             messages,
             tokens: view.tokens.into(),
             compactions: view.compactions,
-            commits: turn.commits.iter().map(Commit::from_commit).collect(),
+            commits: Some(turn.commits.iter().map(Commit::from_commit).collect()),
         })
     }
+
+    /// Every text that somebody wrote.
+    pub fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+        let tools = self.tools.iter_mut().flat_map(|tool| {
+            let texts = [&mut tool.input, &mut tool.path, &mut tool.output];
+            texts.into_iter().flatten().chain([&mut tool.tool])
+        });
+        let own = [&mut self.prompt, &mut self.last_message];
+        let messages = self.messages.iter_mut().map(|message| &mut message.text);
+        let texts = own.into_iter().flatten().chain(&mut self.files);
+        texts.chain(tools).chain(messages)
+    }
+}
+
+/// The files that the calls of a turn changed, and the commits to which they moved HEAD.
+fn changed(view: &TurnView) -> (Vec<String>, Vec<String>) {
+    let mut files: BTreeSet<String> = BTreeSet::new();
+    let mut heads = Vec::new();
+    for call in &view.tools {
+        let seen = call.edits.iter().filter(|edit| edit.after_seen);
+        let changed = seen.filter(|edit| !edit.before_seen || edit.before != edit.after);
+        files.extend(changed.map(|edit| edit.path.clone()));
+        files.extend(named_file(call).cloned());
+        if let (before, Some(after)) = &call.heads
+            && before.as_ref() != Some(after)
+        {
+            heads.push(after.to_string());
+        }
+    }
+    (files.into_iter().collect(), heads)
+}
+
+/// The file that a call changed by its name, where its content was not seen.
+fn named_file(call: &ToolCall) -> Option<&String> {
+    let is_done = !matches!(call.outcome, Some(Outcome::Failed | Outcome::Denied));
+    let is_edit = call.class == ToolClass::Edit && call.edits.is_empty();
+    call.path.as_ref().filter(|_| is_done && is_edit)
 }
 
 fn text(body: Option<&Body>, passages: &mut Passages<'_>) -> Result<Option<String>, LedgerError> {

@@ -1,12 +1,12 @@
 //! The JSON form of the status.
 
 use serde::Serialize;
+use siglum_engine::views::session::SessionJson;
 use siglum_gitstore::hooks::HookCondition;
 
 use super::installed::condition;
 use super::{Status, Worker};
 use crate::commands::projection::standing::StandingJson;
-use crate::commands::session::list::Session;
 use crate::commands::session::recover::OpenJson;
 
 /// The schema of the JSON answer.
@@ -27,9 +27,9 @@ pub struct Json {
     /// The hooks of git that are not as they should be.
     git_hooks: Vec<Hook>,
     agents: Vec<Agent>,
-    running: Vec<Session>,
+    running: Vec<SessionJson>,
     /// The newest session of this repository.
-    last: Option<Session>,
+    last: Option<SessionJson>,
     waiting: Waiting,
     /// `running`, `started` or `not_needed`.
     worker: String,
@@ -117,7 +117,7 @@ impl Json {
         };
         let (installed, overview) = (&status.installed, &status.overview);
         let addresses = status.gateways.iter();
-        let session = |s| Session::from_listed(s, &status.repositories);
+        let session = |s| SessionJson::from_listed(s, &status.repositories);
         let bad = installed
             .hooks
             .iter()

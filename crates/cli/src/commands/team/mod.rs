@@ -1,11 +1,8 @@
-//! What `--team` shows: what the team's gateway has, and nothing of this machine. `--json` has the documents of its API.
+//! What commands need for `--team`, which shows what the team's gateway has, and nothing of this machine.
 
-pub mod cost;
 mod documents;
-pub mod search;
-pub mod session;
-pub mod sessions;
 
+pub use documents::{LogEntry, link_words, redact, state};
 use siglum_domain::link::Link;
 
 use crate::cx::Cx;
@@ -17,7 +14,11 @@ use crate::time::Period;
 use crate::ui::{self, Style};
 
 /// The gateway for a list, and the filters of the list.
-fn reader(cx: &Cx, place: &Where, period: Period) -> Result<(Reader, Parameters), CommandError> {
+pub fn reader(
+    cx: &Cx,
+    place: &Where,
+    period: Period,
+) -> Result<(Reader, Parameters), CommandError> {
     let repository = place.name_at_gateway(cx)?;
     let mut parameters = Parameters::new();
     parameters.extend(repository.map(|name| ("repository", name)));
@@ -27,13 +28,13 @@ fn reader(cx: &Cx, place: &Where, period: Period) -> Result<(Reader, Parameters)
 }
 
 /// The parameters that have only sessions or turns with these links.
-fn linked(links: &[Link]) -> Parameters {
+pub fn linked(links: &[Link]) -> Parameters {
     let parameter = |link: &Link| (link.field(), link.value());
     links.iter().map(parameter).collect()
 }
 
 /// Says where an answer is from.
-fn print_source(cx: &Cx, source: &Source) -> Result<(), CommandError> {
+pub fn print_source(cx: &Cx, source: &Source) -> Result<(), CommandError> {
     let (gateway, at) = (&source.gateway, ui::when(source.at));
     let text = format!("from {gateway}, as of {at}");
     cx.ui.line(cx.ui.paint(Style::Dim, text))

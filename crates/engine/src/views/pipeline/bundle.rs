@@ -12,9 +12,9 @@ use siglum_ledger::{CommitRecord, Ledger, LedgerError, Statement, Transaction, r
 
 use super::PipelineError;
 use super::graph::{parts, sent};
-use super::json::TokensJson;
 use crate::Here;
 use crate::damage::undamaged;
+use crate::views::session::TokenUsage;
 
 /// How many commits of a session a bundle has at most.
 const COMMITS_MOST: usize = 10_000;
@@ -126,7 +126,7 @@ struct SessionJson {
     started_at: String,
     ended_at: Option<String>,
     models: Vec<String>,
-    used: TokensJson,
+    used: TokenUsage,
     /// Every link that was attached or detached, in order.
     links: Vec<LinkJson>,
 }

@@ -3,11 +3,11 @@
 #[cfg(feature = "schemas")]
 use schemars::JsonSchema;
 use serde::Serialize;
-use siglum_domain::observation::Tokens;
 use siglum_domain::pipeline::{Check, CheckCounts, Contract, Graph, Instance, Phase, Review};
-use siglum_domain::price::Cost;
 
 use super::graph::sent;
+use crate::views::cost::MoneyJson;
+use crate::views::session::TokenUsage;
 
 /// A pipeline as it stands.
 #[derive(Debug, Clone, Serialize)]
@@ -29,10 +29,10 @@ pub struct GraphJson {
     /// How many of them go on.
     live: u64,
     commits: u64,
-    tokens: TokensJson,
+    tokens: TokenUsage,
     /// At list prices; absent in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cost: Option<CostJson>,
+    cost: Option<MoneyJson>,
     checks: CountsJson,
 }
 
@@ -81,7 +81,7 @@ pub struct InstanceJson {
     ended_at: Option<String>,
     duration_ms: u64,
     commits: u64,
-    tokens: TokensJson,
+    tokens: TokenUsage,
 }
 
 /// The last contract of a name.
@@ -167,52 +167,6 @@ pub struct CountsJson {
     all_passed: bool,
 }
 
-/// Tokens.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schemas", derive(JsonSchema))]
-pub struct TokensJson {
-    input: u64,
-    output: u64,
-    cache_read: u64,
-    cache_write: u64,
-}
-
-/// Cost at list prices.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schemas", derive(JsonSchema))]
-pub struct CostJson {
-    /// The known part, in billionths of a US dollar.
-    nano_usd: u64,
-    /// The same in US dollars.
-    usd: String,
-    /// Whether all of it is known.
-    complete: bool,
-    /// The tokens of models without a price.
-    unpriced: TokensJson,
-}
-
-impl From<&Cost> for CostJson {
-    fn from(cost: &Cost) -> Self {
-        Self {
-            nano_usd: cost.known.saturating(),
-            usd: cost.known.to_string(),
-            complete: cost.is_whole(),
-            unpriced: cost.unpriced.into(),
-        }
-    }
-}
-
-impl From<Tokens> for TokensJson {
-    fn from(t: Tokens) -> Self {
-        Self {
-            input: t.input,
-            output: t.output,
-            cache_read: t.cache_read,
-            cache_write: t.cache_write,
-        }
-    }
-}
-
 impl From<&CheckCounts> for CountsJson {
     fn from(of: &CheckCounts) -> Self {
         Self {
@@ -242,7 +196,7 @@ impl From<&Graph> for GraphJson {
             live: totals.live,
             commits: totals.commits,
             tokens: totals.tokens.into(),
-            cost: totals.cost.as_ref().map(CostJson::from),
+            cost: totals.cost.as_ref().map(MoneyJson::from),
             checks: (&totals.checks).into(),
         }
     }

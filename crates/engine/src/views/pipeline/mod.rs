@@ -16,7 +16,7 @@ pub use draw::{Drawing, Piece, Style, Tone, draw, duration};
 pub use error::PipelineError;
 pub use graph::{Page, graph, list};
 pub use json::{
-    CheckJson, ContractJson, CostJson, CountsJson, GraphJson, InstanceJson, PhaseJson, ReviewJson,
-    TokensJson, ValidatedJson,
+    CheckJson, ContractJson, CountsJson, GraphJson, InstanceJson, PhaseJson, ReviewJson,
+    ValidatedJson,
 };
 pub use record::{EVENTS_MOST, Recorded, record};

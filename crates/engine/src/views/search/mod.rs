@@ -6,6 +6,7 @@
 mod dispatch;
 mod fill;
 mod findings;
+mod json;
 mod parts;
 mod ranked;
 mod scan;
@@ -16,3 +17,4 @@ mod tests;
 pub use dispatch::search;
 pub use fill::fill;
 pub use findings::{Findings, Hit, IndexUse, Query, SearchResult};
+pub use json::{SearchHitJson, SearchIndexUse, SearchListJson, SearchRange, SearchResultJson};

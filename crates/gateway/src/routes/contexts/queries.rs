@@ -5,6 +5,9 @@ use axum::extract::State;
 use siglum_domain::SessionId;
 use siglum_domain::context::{Keys, RouteKey};
 use siglum_engine::driven::context::{self, ContextError};
+use siglum_engine::views::context::{
+    ContextExplanationJson, ContextJson, RouteDetailJson, RouteListJson,
+};
 use siglum_ledger::{ContextRecord, Ledger};
 
 use super::permission::may;
@@ -19,10 +22,9 @@ use crate::query::{CURSOR_RULE, Query};
 #[cfg(test)]
 use crate::routes::path::OfSession;
 use crate::routes::path::Path;
-use crate::wire::{
-    AssembleContext, AssembledContext, Context, ContextExplanation, ContextLineage, GapList, Route,
-    RouteDetail, RouteList,
-};
+#[cfg(test)]
+use crate::shared_schemas::{Context, ContextExplanation, RouteDetail, RouteList};
+use crate::wire::{AssembleContext, AssembledContext, ContextLineage, GapList};
 
 /// Rows of a page.
 const PAGE: usize = 20;
@@ -111,9 +113,9 @@ pub(crate) async fn context(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-) -> Result<Json<Context>, Problem> {
+) -> Result<Json<ContextJson>, Problem> {
     let found = read_kept(&app, &caller, &path, |_, kept| Ok(kept.clone()));
-    Ok(Json(Context::from(&found.await?)))
+    Ok(Json(ContextJson::from(&found.await?)))
 }
 
 /// List the gaps of a context, including those filled or accepted since
@@ -167,11 +169,11 @@ pub(crate) async fn explain(
     State(app): State<App>,
     caller: Caller,
     path: Path,
-) -> Result<Json<ContextExplanation>, Problem> {
+) -> Result<Json<ContextExplanationJson>, Problem> {
     let found = read_kept(&app, &caller, &path, |ledger, kept| {
         context::explain(ledger, &keys(kept))
     });
-    Ok(Json(ContextExplanation::from(&found.await?)))
+    Ok(Json(ContextExplanationJson::from(&found.await?)))
 }
 
 /// List routes by key
@@ -186,20 +188,14 @@ pub(crate) async fn routes(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<RouteList>, Problem> {
+) -> Result<Json<RouteListJson>, Problem> {
     let limit = query.limit(PAGE, PAGE_MOST)?;
     let after = query.named("cursor", |text| RouteKey::new(text).ok(), CURSOR_RULE)?;
     query.end()?;
     let found = app.ledgers().read(&caller.tenant, move |_, ledger| {
-        context::routes(ledger, after.as_ref(), limit)
+        context::routes(ledger, after.as_ref(), limit + 1)
     });
-    let routes: Vec<Route> = found.await??.iter().map(Route::from).collect();
-    let next = routes.last().filter(|_| routes.len() == limit);
-    let next = next.map(|route| route.route_key.clone());
-    Ok(Json(RouteList {
-        items: routes,
-        next,
-    }))
+    Ok(Json(RouteListJson::from_page(&found.await??, limit)))
 }
 
 /// Get a route: last activity, how its last run ended, its latest contexts
@@ -213,11 +209,11 @@ pub(crate) async fn route(
     State(app): State<App>,
     Launcher(caller): Launcher,
     mut query: Query,
-) -> Result<Json<RouteDetail>, Problem> {
+) -> Result<Json<RouteDetailJson>, Problem> {
     let key = route_key(&mut query)?;
     query.end()?;
     let shown = app.ledgers().read(&caller.tenant, move |_, ledger| {
         context::route(ledger, &key)
     });
-    Ok(Json(RouteDetail::from(&shown.await??)))
+    Ok(Json(RouteDetailJson::from(&shown.await??)))
 }

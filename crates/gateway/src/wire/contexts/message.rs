@@ -203,7 +203,7 @@ pub(crate) struct VisibleMessage {
 }
 
 /// The origin as it is told, with the context that it names.
-pub(super) fn origin(origin: &Origin) -> (MessageOrigin, Option<String>) {
+fn origin(origin: &Origin) -> (MessageOrigin, Option<String>) {
     match origin {
         Origin::Own => (MessageOrigin::Own, None),
         Origin::Open => (MessageOrigin::Open, None),

@@ -35,7 +35,11 @@ fn keeps_the_given_name(agent: Agent) {
     let shown = bench.lab.ask(&["session", "show", answer.run("session")]);
     let natives = shown["native_ids"].as_array().expect("a list");
     assert!(natives.contains(&json!(native)), "{shown:#}");
-    assert_eq!(shown["conversation_id"], json!(name), "{shown:#}");
+    assert_eq!(
+        shown["session"]["conversation_id"],
+        json!(name),
+        "{shown:#}"
+    );
 }
 
 #[test]

@@ -2,23 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
 use serde_json::Value;
-use siglum_domain::fold::{self, Entry, ToolCall, TurnView};
-use siglum_domain::observation::{Body, Outcome, ToolClass};
+use siglum_domain::fold::{self, Entry};
 use siglum_domain::{ObservationId, SessionId, Timestamp, TurnId};
+use siglum_engine::record::passages::Passages;
+use siglum_engine::views::history::{self, Turn};
+use siglum_engine::views::search::SearchResultJson;
+use siglum_engine::views::session::SessionJson;
+use siglum_ledger::LedgerError;
 
-use super::documents::{LogEntry, SearchResult, Session, redact};
-use super::print_source;
+use super::{Json, SCHEMA, TurnJson};
 use crate::clock::Ids;
+use crate::commands::team::{LogEntry, link_words, print_source, redact, state};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::team::SourceJson;
 use crate::team::reader::{Paging, Reader};
 use crate::ui::{self, Style, Ui};
-
-/// The schema of the JSON answer.
-pub const SCHEMA: &str = "siglum.team.session/1";
 
 /// How many entries of a log are read at a time, and how often at most. An answer of so many fits into what is read of one,
 /// where each has as much text as a hook may look at.
@@ -28,57 +28,35 @@ const READS: usize = 40;
 const FILES: usize = 20;
 const LINES: usize = 8;
 
-/// The JSON form of the answer.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Json {
-    session: Session,
-    /// The last turns, oldest first.
-    turns: Vec<Turn>,
-    source: SourceJson,
-}
-
-/// One turn.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Turn {
-    turn: Option<String>,
-    opened_at: Option<String>,
-    stopped_at: Option<String>,
-    prompt: Option<String>,
-    /// The files that it changed.
-    files: Vec<String>,
-    /// The commits to which its calls moved HEAD.
-    heads: Vec<String>,
-    tool_calls: usize,
-    /// The last words of the agent.
-    last_message: Option<String>,
-}
-
 /// Shows a session by its id, the last digits of it, or its conversation id, with this many turns (0: all that were read).
 pub fn run(cx: &Cx, name: &str, turns: usize) -> Result<(), CommandError> {
     // A session is one, whichever repository it works in.
     let reader = Reader::find(cx, true)?;
     let session = match name.parse::<SessionId>() {
         Ok(id) => reader
-            .get::<Session>(&format!("/v1/sessions/{id}"), &[])?
+            .get::<SessionJson>(&format!("/v1/sessions/{id}"), &[])?
             .cleaned(),
         Err(_) => session_named(&reader, name)?,
     };
     let (entries, is_cut) = last_entries(&reader, &session, turns)?;
-    let mut turns_read: Vec<TurnView> = fold::session(&entries).turns;
-    turns_read.retain(|turn| turn.prompt.is_some() || !turn.tools.is_empty());
+    let sealed = (session.mode, session.sealed);
+    let views = fold::session(&entries).turns;
+    let mut read = history::turns(views, &entries, sealed, session.state);
+    read.retain(|turn| turn.view.prompt.is_some() || !turn.view.tools.is_empty());
     let earlier = match turns {
         0 => 0,
-        turns => turns_read.len().saturating_sub(turns),
+        turns => read.len().saturating_sub(turns),
     };
-    let turns: Vec<Turn> = turns_read[earlier..].iter().map(Turn::from_view).collect();
+    let turns = read[earlier..].iter().map(|turn| turn_json(turn, is_cut));
+    let turns = turns.collect::<Result<Vec<_>, LedgerError>>()?;
     let source = reader.source();
     if cx.ui.json {
         let answer = Json {
             session,
+            recorded: None,
+            earlier_turns: (!is_cut).then_some(earlier),
             turns,
-            source: SourceJson::from(&source),
+            source: Some(SourceJson::from(&source)),
         };
         return cx.ui.json(SCHEMA, answer);
     }
@@ -93,19 +71,19 @@ pub fn run(cx: &Cx, name: &str, turns: usize) -> Result<(), CommandError> {
 }
 
 /// The session that a text names, among those in which it stands.
-fn session_named(reader: &Reader, name: &str) -> Result<Session, CommandError> {
+fn session_named(reader: &Reader, name: &str) -> Result<SessionJson, CommandError> {
     let paging = Paging {
         rows: 100,
         page: 100,
         pages: 20,
     };
     let parameters = [("q", name.trim().to_owned())];
-    let (found, more) = reader.list::<SearchResult>("/v1/search", &parameters, paging)?;
-    let is_named = |session: &Session| {
+    let (found, more) = reader.list::<SearchResultJson>("/v1/search", &parameters, paging)?;
+    let is_named = |session: &SessionJson| {
         session.id.to_string().ends_with(name) || session.conversation_id == name
     };
     let sessions = found.into_iter().map(|result| result.session);
-    let mut named: Vec<Session> = sessions.filter(is_named).collect();
+    let mut named: Vec<SessionJson> = sessions.filter(is_named).collect();
     match (named.pop(), named.as_slice()) {
         (Some(session), []) => Ok(session.cleaned()),
         (Some(session), others) => {
@@ -136,7 +114,7 @@ fn session_named(reader: &Reader, name: &str) -> Result<Session, CommandError> {
 /// The end of a session's log: enough for this many turns, if it is not too long; and whether it was.
 fn last_entries(
     reader: &Reader,
-    session: &Session,
+    session: &SessionJson,
     turns: usize,
 ) -> Result<(Vec<Entry>, bool), CommandError> {
     let path = format!("/v1/sessions/{}/events", session.id);
@@ -189,56 +167,20 @@ fn entry(document: Value) -> Option<Entry> {
     })
 }
 
-/// A text without secrets.
-fn clean(body: Option<&Body>) -> Option<String> {
-    let mut text = body?.text()?.to_owned();
-    redact(&mut text);
-    Some(text)
-}
-
-/// The file that a call changed by its name, where its content was not seen.
-fn named_file(call: &ToolCall) -> Option<&String> {
-    let is_done = !matches!(call.outcome, Some(Outcome::Failed | Outcome::Denied));
-    let is_edit = call.class == ToolClass::Edit && call.edits.is_empty();
-    call.path.as_ref().filter(|_| is_done && is_edit)
-}
-
-impl Turn {
-    fn from_view(view: &TurnView) -> Self {
-        let mut files: BTreeSet<String> = BTreeSet::new();
-        let mut heads = Vec::new();
-        for call in &view.tools {
-            let seen = call.edits.iter().filter(|edit| edit.after_seen);
-            let changed = seen.filter(|edit| !edit.before_seen || edit.before != edit.after);
-            files.extend(changed.map(|edit| edit.path.clone()));
-            files.extend(named_file(call).cloned());
-            if let (before, Some(after)) = &call.heads
-                && before.as_ref() != Some(after)
-            {
-                heads.push(after.to_string());
-            }
-        }
-        let files = files.into_iter().map(|mut path| {
-            redact(&mut path);
-            path
-        });
-        let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
-        Self {
-            turn: view.id.map(|id| id.to_string()),
-            opened_at: time(view.opened),
-            stopped_at: time(view.stopped),
-            prompt: clean(view.prompt.as_ref()),
-            files: files.collect(),
-            heads,
-            tool_calls: view.tools.len(),
-            last_message: clean(view.last_message.as_ref()),
-        }
+/// A turn without secrets. Its number is not known where the log is not read from its beginning.
+fn turn_json(turn: &Turn, is_cut: bool) -> Result<TurnJson, LedgerError> {
+    let mut json = TurnJson::from_turn(turn, false, &mut Passages::without_ledger())?;
+    json.texts().for_each(redact);
+    if is_cut {
+        json.number = None;
     }
+    json.commits = None;
+    Ok(json)
 }
 
-fn print_session(ui: &Ui, session: &Session) -> Result<(), CommandError> {
+fn print_session(ui: &Ui, session: &SessionJson) -> Result<(), CommandError> {
     let title = session.title.as_deref().unwrap_or("(no prompt)");
-    let links = session.link_words();
+    let links = link_words(session);
     let links = match links.is_empty() {
         true => links,
         false => format!("  ({links})"),
@@ -249,7 +191,7 @@ fn print_session(ui: &Ui, session: &Session) -> Result<(), CommandError> {
         ui.paint(Style::Id, session.id.to_string()),
         ui::one_line(title, 60)
     ))?;
-    let (state, style) = session.state();
+    let (state, style) = state(session);
     ui.line(format!(
         "{}, {}, {}, last {}",
         ui.paint(style, state),
@@ -259,13 +201,13 @@ fn print_session(ui: &Ui, session: &Session) -> Result<(), CommandError> {
     ))
 }
 
-fn print_turn(ui: &Ui, turn: &Turn) -> Result<(), CommandError> {
+fn print_turn(ui: &Ui, turn: &TurnJson) -> Result<(), CommandError> {
     ui.line("")?;
     let opened = turn
         .opened_at
         .as_deref()
         .and_then(|at| at.parse::<Timestamp>().ok());
-    let calls = ui::plural(turn.tool_calls as u64, "tool call");
+    let calls = ui::plural(turn.tools.len() as u64, "tool call");
     let opened = opened.map(|at| format!("{}, ", ui::when(at)));
     print_text(ui, "Turn", &(opened.unwrap_or_default() + &calls))?;
     if let Some(prompt) = &turn.prompt {

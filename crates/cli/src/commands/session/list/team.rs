@@ -1,69 +1,43 @@
 //! Sessions at the team's gateway, for `siglum session list --team`.
 
-use serde::Serialize;
-use siglum_domain::AgentName;
-use siglum_domain::link::Link;
+use siglum_engine::views::session::{SessionJson, SessionListJson};
 
-use super::documents::Session;
-use super::{linked, print_source, reader};
+use super::{Args, Json, SCHEMA};
 use crate::clock;
+use crate::commands::team::{link_words, linked, print_source, reader, state};
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::scope::Where;
 use crate::team::SourceJson;
 use crate::team::reader::Paging;
-use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
-
-/// The schema of the JSON answer.
-pub const SCHEMA: &str = "siglum.team.sessions/1";
 
 /// The most sessions of a page.
 const PAGE: usize = 500;
 /// The most pages.
 const PAGES: usize = 20;
 
-/// Which sessions are listed.
-pub struct SessionQuery<'a> {
-    pub place: &'a Where,
-    pub period: Period,
-    pub agent: Option<&'a AgentName>,
-    /// Whether only those that have not ended.
-    pub open: bool,
-    pub links: Vec<Link>,
-    /// At most this many; 0 means all.
-    pub limit: usize,
-}
-
-/// The JSON form of the answer.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Json {
-    /// The sessions, those that were created last first.
-    sessions: Vec<Session>,
-    /// Whether there are more than were asked for.
-    more: bool,
-    source: SourceJson,
-}
-
-pub fn run(cx: &Cx, query: &SessionQuery<'_>) -> Result<(), CommandError> {
-    let (reader, mut parameters) = reader(cx, query.place, query.period)?;
-    parameters.extend(query.agent.map(|agent| ("agent", agent.to_string())));
-    parameters.extend(query.open.then(|| ("state", "open".to_owned())));
-    parameters.extend(linked(&query.links));
+pub(super) fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    let (reader, mut parameters) = reader(cx, &args.place, args.period)?;
+    let agent = args.agent.as_ref();
+    parameters.extend(agent.map(|agent| ("agent", agent.to_string())));
+    parameters.extend(args.open.then(|| ("state", "open".to_owned())));
+    parameters.extend(linked(&args.facts.links()));
     let paging = Paging {
-        rows: query.limit,
+        rows: args.limit,
         page: PAGE,
         pages: PAGES,
     };
-    let (found, more) = reader.list::<Session>("/v1/sessions", &parameters, paging)?;
-    let sessions: Vec<Session> = found.into_iter().map(Session::cleaned).collect();
+    let (found, more) = reader.list::<SessionJson>("/v1/sessions", &parameters, paging)?;
+    let sessions: Vec<SessionJson> = found.into_iter().map(SessionJson::cleaned).collect();
     let source = reader.source();
     if cx.ui.json {
         let answer = Json {
-            sessions,
-            more,
-            source: SourceJson::from(&source),
+            list: SessionListJson {
+                items: sessions,
+                more,
+                next: None,
+            },
+            source: Some(SourceJson::from(&source)),
         };
         return cx.ui.json(SCHEMA, answer);
     }
@@ -73,9 +47,9 @@ pub fn run(cx: &Cx, query: &SessionQuery<'_>) -> Result<(), CommandError> {
         return Ok(());
     }
     print_source(cx, &source)?;
-    cx.ui.table(&table(&sessions, query.place.all))?;
+    cx.ui.table(&table(&sessions, args.place.all))?;
     if more {
-        cx.ui.hint(match query.limit {
+        cx.ui.hint(match args.limit {
             0 => {
                 "There are more than are listed at once; name a time with `--since` and `--until`."
             }
@@ -85,7 +59,7 @@ pub fn run(cx: &Cx, query: &SessionQuery<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn table(sessions: &[Session], all: bool) -> Table {
+fn table(sessions: &[SessionJson], all: bool) -> Table {
     let mut heading = vec!["SESSION", "AGENT", "STATE", "LAST", "TURNS", "COMMITS"];
     heading.extend(all.then_some("REPOSITORY"));
     let linked = sessions.iter().any(|session| !session.links.is_empty());
@@ -94,7 +68,7 @@ fn table(sessions: &[Session], all: bool) -> Table {
     let mut table = Table::new(heading);
     let now = clock::now();
     for session in sessions {
-        let (state, style) = session.state();
+        let (state, style) = state(session);
         let mut row = vec![
             Cell::styled(Style::Id, session.id.short()),
             Cell::styled(Style::Agent, session.agent.as_str()),
@@ -109,9 +83,12 @@ fn table(sessions: &[Session], all: bool) -> Table {
             row.push(Cell::plain(own.map_or("", String::as_str)));
         }
         if linked {
-            row.push(Cell::plain(session.link_words()));
+            row.push(Cell::plain(link_words(session)));
         }
-        row.push(session.title_cell());
+        row.push(match &session.title {
+            Some(title) => Cell::plain(title),
+            None => Cell::styled(Style::Dim, "(no prompt)"),
+        });
         table.row(row);
     }
     table
