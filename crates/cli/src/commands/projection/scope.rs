@@ -8,6 +8,7 @@ use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown, scoped};
 use crate::store;
+use crate::ui;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.scope/1";
@@ -93,6 +94,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         };
         return cx.ui.json(SCHEMA, answer);
     }
-    cx.ui.line(format!("{}: {}", args.name, shown.text()))?;
-    Ok(())
+    let text = format!("{}: {}", args.name, shown.text());
+    let lines = ui::wrap(&ui::visible(&text), cx.ui.width());
+    lines.iter().try_for_each(|line| cx.ui.line(line))
 }

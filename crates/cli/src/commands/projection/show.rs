@@ -103,7 +103,10 @@ fn print(cx: &Cx, standing: &Standing, troubled: &[Delivery]) -> Result<(), Comm
         standing.text(),
         ui::when(p.at)
     ))?;
-    cx.ui.line(format!("scope: {}", standing.scope.text()))?;
+    let scope = format!("scope: {}", standing.scope.text());
+    for line in ui::wrap(&ui::visible(&scope), cx.ui.width()) {
+        cx.ui.line(line)?;
+    }
     if troubled.is_empty() {
         return Ok(());
     }
