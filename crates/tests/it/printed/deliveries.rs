@@ -47,12 +47,12 @@ fn deliveries_at_80_and_at_160_columns() {
     $ siglum projection show copies
     copies  directory /a/repo/copies
     ok: lacks 5 receipts of 1 session, 2 s behind; added 2026-11-26 12:34:56
-    scope: repository /a/repo and sessions without a repository,
-    conversations; 1 session in scope, 0 outside
+    scope: repository /a/repo and sessions without a
+      repository, conversations; 1 session in scope, 0 outside
 
     $ siglum projection scope copies
-    copies: repository /a/repo and sessions without a repository,
-    conversations; 1 session in scope, 0 outside
+    copies: repository /a/repo and sessions without a
+      repository, conversations; 1 session in scope, 0 outside
 
     $ siglum projection retry copies
     Retrying 1 session now.
@@ -88,12 +88,16 @@ fn deliveries_at_80_and_at_160_columns() {
     hint: Run `siglum sync --to URL` to add one.
 
     $ siglum sync --to {gateway}
-    gateway-127-0-0-1: sent 5 receipts, 2 statements, 4 documents to http://127.0.0.1:12345; up to date
-      scope: repository /a/repo, conversations; 1 session in scope, 0 outside
+    gateway-127-0-0-1: sent 5 receipts, 2 statements, 4 documents to
+      http://127.0.0.1:12345; up to date
+      scope: repository /a/repo, conversations; 1 session in
+        scope, 0 outside
 
     $ siglum sync --to http://127.0.0.1:9
-    gateway-127-0-0-1-2: sent 0 receipts, 0 statements, 0 documents to http://127.0.0.1:9; 5 receipts, 2 statements, 4 documents left to send
-      scope: repository /a/repo, conversations; 1 session in scope, 0 outside
+    gateway-127-0-0-1-2: sent 0 receipts, 0 statements, 0 documents to
+      http://127.0.0.1:9; 5 receipts, 2 statements, 4 documents left to send
+      scope: repository /a/repo, conversations; 1 session in
+        scope, 0 outside
     error: gateway-127-0-0-1-2: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
     hint: Unsent data is kept; the worker and the next `siglum sync` retry. Run `siglum projection show gateway-127-0-0-1-2` for details.
     "#);

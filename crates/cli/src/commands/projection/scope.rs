@@ -8,7 +8,6 @@ use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::scope::{KindsArg, ReachJson, ScopeArgs, ScopeJson, Shown, scoped};
 use crate::store;
-use crate::ui;
 
 /// The schema of the JSON answer.
 pub const SCHEMA: &str = "siglum.projection.scope/1";
@@ -94,7 +93,6 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         };
         return cx.ui.json(SCHEMA, answer);
     }
-    let text = format!("{}: {}", args.name, shown.text());
-    let lines = ui::wrap(&ui::visible(&text), cx.ui.width());
-    lines.iter().try_for_each(|line| cx.ui.line(line))
+    cx.ui
+        .paragraph(0, format!("{}: {}", args.name, shown.text()))
 }

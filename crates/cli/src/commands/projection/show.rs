@@ -103,10 +103,8 @@ fn print(cx: &Cx, standing: &Standing, troubled: &[Delivery]) -> Result<(), Comm
         standing.text(),
         ui::when(p.at)
     ))?;
-    let scope = format!("scope: {}", standing.scope.text());
-    for line in ui::wrap(&ui::visible(&scope), cx.ui.width()) {
-        cx.ui.line(line)?;
-    }
+    cx.ui
+        .paragraph(0, format!("scope: {}", standing.scope.text()))?;
     if troubled.is_empty() {
         return Ok(());
     }
