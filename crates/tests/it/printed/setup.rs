@@ -21,7 +21,9 @@ pub(super) const COMMANDS: &[&str] = &[
 ];
 
 fn played(columns: usize) -> String {
-    let world = World::new();
+    let mut world = World::new();
+    // What the demo makes goes with the world, whatever becomes of the demo.
+    world.variables.push(("TMPDIR", world.root.clone()));
     let dir = world.root.join("repo");
     std::fs::create_dir(&dir).unwrap();
     let repo = world.at(&dir);
