@@ -413,7 +413,7 @@ const COMMANDS: &[&[&str]] = &[
 ];
 
 /// Every command that the program has, by its own help.
-fn known_commands(repo: &Repo<'_>, above: &[&str], known: &mut Vec<String>) {
+pub(crate) fn known_commands(repo: &Repo<'_>, above: &[&str], known: &mut Vec<String>) {
     let names = repo.commands_below(above);
     for name in &names {
         known_commands(repo, &[above, &[name]].concat(), known);

@@ -122,9 +122,7 @@ fn tell(cx: &Cx, commit: &Oid, before: Option<SessionId>, session: Option<Sessio
     cx.ui.status(match (old, new) {
         (None, None) => format!("{commit} has no statement to revert; nothing was changed."),
         (Some(old), None) => {
-            format!(
-                "{commit} is no longer attributed to session {old}; the statement stays on record."
-            )
+            format!("{commit} is no longer attributed to session {old}; the statement is kept.")
         }
         (Some(old), Some(new)) if old == new => {
             format!("{commit} is already attributed to session {new}.")

@@ -431,7 +431,7 @@ fn finish(cx: &Cx, repo: Option<&Repo>, changes: usize, plan: &Plan) -> Result<(
     if found.is_empty() {
         cx.ui.status(match is_hindered {
             true => "A commit now has its session if the hooks of an agent observe it; run `siglum doctor` to see how to enable git hooks, too.",
-            false => "Each commit now has its session: start an agent here, let it commit, then run `siglum why`.",
+            false => "Each commit now has its session: let an agent commit, then run `siglum why`.",
         });
         return Ok(());
     }

@@ -241,11 +241,13 @@ fn agree(
         Err(LedgerError::TooNew { .. }) => "is of a newer program".to_owned(),
         Err(error) => format!("cannot be read ({error})"),
     };
+    let backup = until(backup);
     cx.ui.status(format!(
-        "The current ledger {current}; the backup {}. The current ledger will be kept as {}.",
-        until(backup),
-        Cx::tilde(kept)
+        "The current ledger {current}; the backup {backup}."
     ));
+    let kept = Cx::tilde(kept);
+    cx.ui
+        .status(format!("The current ledger will be kept as {kept}."));
     match ui::agreed()? {
         true => Ok(()),
         false => Err(CommandError::failed("nothing was restored")

@@ -111,6 +111,19 @@ impl Ui {
         Ok(())
     }
 
+    /// Writes a text over as many lines as it needs. All but the first are indented further, so that nothing in it begins
+    /// a line that looks like ours.
+    pub fn paragraph(&self, indent: usize, text: impl AsRef<str>) -> Result<(), CommandError> {
+        let further = indent + 2;
+        let room = self.width.saturating_sub(further);
+        let mut margin = " ".repeat(indent);
+        for line in wrap(&visible(text.as_ref()), room) {
+            self.line(format!("{margin}{line}"))?;
+            margin = " ".repeat(further);
+        }
+        Ok(())
+    }
+
     /// Writes a text of ours over several lines: nothing of it comes from outside.
     pub fn block(&self, text: &str) -> Result<(), CommandError> {
         writeln!(io::stdout().lock(), "{}", legible::lines(text))?;

@@ -26,7 +26,7 @@ fn line(cx: &Cx, session: &Holding) -> Result<(), CommandError> {
         session.record.id.short(),
         session.record.agent,
         ui::plural(session.held.payloads, "payload"),
-        ui::plural(session.held.transcript_bytes, "byte"),
+        ui::bytes(session.held.transcript_bytes),
         ui::plural(session.versions.len() as u64, "file version"),
     );
     cx.ui.line(cx.ui.paint(Style::Removed, text))

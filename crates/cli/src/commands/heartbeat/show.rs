@@ -78,6 +78,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             why.unwrap_or_default()
         ))?;
     }
+    if ticks.is_empty() {
+        cx.ui.status("No ticks yet.");
+        return Ok(());
+    }
     let now = clock::now();
     let mut table = Table::new(vec!["DUE", "ENDED", "SESSION", "TOKENS", "BY"]);
     for tick in &ticks {

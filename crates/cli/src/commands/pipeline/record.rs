@@ -388,14 +388,14 @@ fn record(cx: &Cx, id: &str, new: NewEvent, common: &Common) -> Result<(), Comma
         return cx.ui.json(SCHEMA, json);
     }
     let of = format!(
-        "{kind} of pipeline {}, event {}",
-        ui::one_line(id, 80),
-        recorded.number
+        "event {} of pipeline {}: {kind}",
+        recorded.number,
+        ui::one_line(id, 80)
     );
     cx.ui.status(if recorded.already {
         format!("Already recorded: {of}.")
     } else {
-        format!("Recorded: {of}.")
+        format!("Recorded {of}.")
     });
     Ok(())
 }

@@ -93,6 +93,6 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         };
         return cx.ui.json(SCHEMA, answer);
     }
-    cx.ui.line(format!("{}: {}", args.name, shown.text()))?;
-    Ok(())
+    cx.ui
+        .paragraph(0, format!("{}: {}", args.name, shown.text()))
 }

@@ -103,7 +103,8 @@ fn print(cx: &Cx, standing: &Standing, troubled: &[Delivery]) -> Result<(), Comm
         standing.text(),
         ui::when(p.at)
     ))?;
-    cx.ui.line(format!("scope: {}", standing.scope.text()))?;
+    cx.ui
+        .paragraph(0, format!("scope: {}", standing.scope.text()))?;
     if troubled.is_empty() {
         return Ok(());
     }

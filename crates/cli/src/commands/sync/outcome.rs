@@ -163,8 +163,9 @@ pub(super) fn tell(cx: &Cx, outcomes: &[Outcome], kept: bool) -> Result<(), Comm
         cx.ui.json(super::SCHEMA, Json { destinations })?;
     } else {
         for outcome in outcomes {
-            cx.ui.line(line(outcome))?;
-            cx.ui.line(format!("  scope: {}", outcome.shown.text()))?;
+            cx.ui.paragraph(0, line(outcome))?;
+            let scope = outcome.shown.text();
+            cx.ui.paragraph(2, format!("scope: {scope}"))?;
         }
     }
     for outcome in outcomes.iter().filter(|o| !o.shown.is_open()) {
