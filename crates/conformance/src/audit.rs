@@ -177,7 +177,17 @@ fn no_gap(shelf: &dyn Shelf) -> Result {
     holds!(failed.is_err(), "a transaction that failed succeeded");
     let next = add(&mut desk, &header("c", Action::TokenUsed, 3))?;
     same!(next.number, 2, "the number after one that was not recorded");
-    sound(&mut desk, 2)
+    let last = desk.write(|tx| {
+        tx.append_audit(&header("d", Action::TokenUsed, 4), &body("{}"))?;
+        let undone = tx.nested(&mut |tx| {
+            tx.append_audit(&header("e", Action::TokenUsed, 5), &body("{}"))?;
+            Err(LedgerError::Damaged("undone".to_owned()))
+        });
+        drop(undone);
+        tx.append_audit(&header("f", Action::TokenUsed, 6), &body("{}"))
+    })?;
+    same!(last.number, 4, "the number after one that was taken back");
+    sound(&mut desk, 4)
 }
 
 /// All entries, verified as one chain from its beginning.

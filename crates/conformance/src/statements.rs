@@ -117,6 +117,18 @@ fn at_once(shelf: &dyn Shelf) -> Outcome {
     let linked = desk.read(|tx| tx.sessions_by_link_start("issue_number", ""))?;
     let wanted = [("7", 2), ("8", 1), ("9", 2)].map(|(issue, n)| (issue.to_owned(), session_id(n)));
     same!(linked, wanted, "links that are attached");
+    let label = |key: &str, value: &str| Statement::LinkAttached {
+        session: session_id(2),
+        link: Link::Label {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        },
+    };
+    let (one, other) = (label("a=b", "c"), label("a", "b=c"));
+    desk.write(|tx| tx.state_all(at(4), "Ann", &[("cli", &one), ("cli", &other)]))?;
+    let labelled = desk.read(|tx| tx.sessions_by_link_start("label", ""))?;
+    let wanted = [("a=b=c".to_owned(), session_id(2))];
+    same!(labelled, wanted, "labels that have the same text");
     Ok(())
 }
 

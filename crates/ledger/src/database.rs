@@ -1,10 +1,14 @@
 //! A store's way to its database within one open transaction: what verbs that both stores share are written upon.
 
-use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId};
+use std::collections::BTreeSet;
+
+use siglum_domain::link::Link;
+use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, Timestamp};
 
 use crate::columns::{Row, Value};
 use crate::row::unpack;
 use crate::sql::Sql;
+use crate::stored::Subjects;
 use crate::{LedgerError, Read};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -107,8 +111,24 @@ pub(crate) trait Database {
         Ok(())
     }
 
-    /// The number of the first of so many statements of this ledger that come next. Nobody else gets their numbers.
-    fn next_statements(&mut self, many: u64) -> Result<u64>;
+    /// Inserts the rows of statements, each with its source, under the numbers of this ledger that come next, and gives the
+    /// first of these. Nobody else gets their numbers.
+    fn insert_next(
+        &mut self,
+        stated: (Timestamp, &str),
+        statements: &[(&str, Subjects<'_>)],
+    ) -> Result<u64>;
+
+    /// Inserts rows of links that are attached to a session, where they are not there.
+    fn insert_links(&mut self, session: SessionId, links: &[&Link]) -> Result<()>;
+
+    /// Inserts links that a session ever had, each as its field, its value, and whether it stood for the whole of it. Where
+    /// one is there, it did where both say so.
+    fn insert_links_ever(
+        &mut self,
+        session: SessionId,
+        ever: &BTreeSet<(String, String, bool)>,
+    ) -> Result<()>;
 
     /// Notes where a session works, or only has commits. Gives how many rows that changed.
     fn put_place(

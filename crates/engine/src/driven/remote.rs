@@ -60,6 +60,8 @@ pub struct Created {
     pub record: SessionRecord,
     /// It was there.
     pub already: bool,
+    /// Its links in order, where they are those of the request: it is new, and at home here.
+    pub links: Option<Vec<Link>>,
 }
 
 /// Why a session was not created.
@@ -128,8 +130,11 @@ pub fn create(
         let record = tx
             .session(session)?
             .ok_or(RemoteError::NoSession(session))?;
-        let already = true;
-        return Ok(Created { record, already });
+        return Ok(Created {
+            record,
+            already: true,
+            links: None,
+        });
     }
     let mut repositories = Vec::new();
     // Where it works, and what its agent calls it, is told by its home.
@@ -164,6 +169,7 @@ pub fn create(
     };
     open_session(tx, &opened)?;
     Ok(Created {
+        links: is_home.then(|| opened.links.attached()),
         record: opened.record,
         already: false,
     })
@@ -177,11 +183,15 @@ pub fn created(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
     new: &NewSession,
-    session: SessionId,
+    Created { record, links, .. }: &Created,
     from: &str,
 ) -> Result<(), LedgerError> {
     let more = json!({ "repositories": new.repositories, "from": from });
-    audit::session_created(tx, here, &new.by, session, more).map(drop)
+    match links {
+        Some(links) => audit::session_opened(tx, here, &new.by, (record, links), more)?,
+        None => audit::session_created(tx, here, &new.by, record.id, more)?,
+    };
+    Ok(())
 }
 
 /// The session that a request means, if it is there; an error where its id and its name are those of two.
@@ -444,14 +454,6 @@ pub fn end(
     }
     audit::record(tx, here, &entry)?;
     Ok(true)
-}
-
-/// How a session was said to have ended, and when that was stated.
-pub(crate) fn stated_end(statements: &[StatementRecord]) -> Option<(LaunchEnd, Timestamp)> {
-    statements.iter().rev().find_map(|s| match &s.statement {
-        Statement::Ended { end: Some(end), .. } => Some((end.clone(), s.at)),
-        _ => None,
-    })
 }
 
 /// Ends the sessions of requests that nothing was heard of for `silent` and that nobody can act for any more. Gives

@@ -118,12 +118,12 @@ pub fn issue(
         {
             return Ok(Err(AccessError::NoSession { session }));
         }
-        issue_in(tx, here, new).map(Ok)
+        issue_in(tx, here, new, None).map(Ok)
     })
 }
 
 /// Makes a token known in a transaction that does more, such as creating its session, which must be there. It writes
-/// to the audit, so statements come before it.
+/// to the audit, so statements come before it. The pipeline of its session is looked up, unless it is named.
 ///
 /// # Errors
 /// Those of the ledger.
@@ -131,9 +131,11 @@ pub fn issue_in(
     tx: &mut dyn Transaction,
     here: &Here<'_>,
     new: &NewToken,
+    pipeline: Option<String>,
 ) -> Result<TokenRecord, LedgerError> {
     let record = stored(tx, here.now(), new)?;
-    audited(tx, here, &record, &new.by, Action::TokenCreated, json!({}))?;
+    let entry = entry(&record, &new.by, Action::TokenCreated, json!({}));
+    audit::record(tx, here, &Entry { pipeline, ..entry })?;
     Ok(record)
 }
 
@@ -168,6 +170,11 @@ fn audited(
     action: Action,
     more: Value,
 ) -> Result<(), LedgerError> {
+    audit::record(tx, here, &entry(token, actor, action, more)).map(drop)
+}
+
+/// What the audit has of what was done with a token.
+fn entry(token: &TokenRecord, actor: &str, action: Action, more: Value) -> Entry {
     let mut body = json!({
         "expires_at": token.expires_at.map(|at| at.to_string()),
         "id": token.id.to_string(),
@@ -189,8 +196,7 @@ fn audited(
     }
     let mut entry = Entry::done(actor, action).with(body);
     entry.session = token.scope.session();
-    audit::record(tx, here, &entry)?;
-    Ok(())
+    entry
 }
 
 /// Tells who calls with the token of this digest. Nothing is written.

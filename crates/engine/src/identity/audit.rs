@@ -11,7 +11,7 @@ use siglum_domain::audit::{Action, Body, Header, Outcome};
 use siglum_domain::link::{FIELDS, Link};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{IdSource, SessionId, Timestamp, TokenId};
-use siglum_ledger::{Durability, Ledger, LedgerError, Transaction, write};
+use siglum_ledger::{Durability, Ledger, LedgerError, SessionRecord, Transaction, write};
 
 use crate::Here;
 use crate::identity::statements;
@@ -191,11 +191,22 @@ pub fn session_created(
         )));
     };
     let attached = statements::links(&tx.statements_of_session(session)?);
+    session_opened(tx, here, by, (&record, &attached), more)
+}
+
+/// The same of a session that this transaction opened, with its links in order: the ledger has nothing else of it.
+pub(crate) fn session_opened(
+    tx: &mut dyn Transaction,
+    here: &Here<'_>,
+    by: &str,
+    (record, attached): (&SessionRecord, &[Link]),
+    more: Value,
+) -> Result<u64, LedgerError> {
     let mut body = json!({
         "agent": record.agent.as_str(),
         "conversation_id": record.conversation.as_str(),
         "cwd": record.cwd,
-        "links": links(&attached),
+        "links": links(attached),
         "parent": record.parent.map(|(parent, _)| parent.to_string()),
         "relation": record.parent.map(|(_, relation)| relation.as_str()),
         "repositories": record.repository.iter().map(|r| r.to_string()).collect::<Vec<_>>(),
@@ -205,9 +216,9 @@ pub fn session_created(
         body.extend(more);
     }
     let entry = Entry::done(by, Action::SessionCreated)
-        .for_session(session)
+        .for_session(record.id)
         .with(body);
-    let (at, pipeline) = (here.now(), pipeline(&attached));
+    let (at, pipeline) = (here.now(), pipeline(attached));
     put_in(tx, here.ids, here.redactor, at, &entry, pipeline)
 }
 
@@ -228,7 +239,8 @@ pub fn links(links: &[Link]) -> Value {
 }
 
 /// The pipeline that links name.
-pub(crate) fn pipeline(links: &[Link]) -> Option<String> {
+#[must_use]
+pub fn pipeline(links: &[Link]) -> Option<String> {
     links.iter().find_map(|link| match link {
         Link::PipelineId(id) => Some(id.clone()),
         _ => None,

@@ -50,6 +50,13 @@ impl FirstLinks {
         };
         Self::new(links.iter().map(stated))
     }
+
+    /// What is attached to a session that began with them, in order.
+    pub(crate) fn attached(&self) -> Vec<Link> {
+        let mut attached: Vec<Link> = self.0.iter().map(|stated| stated.link.clone()).collect();
+        attached.sort();
+        attached
+    }
 }
 
 /// A session that is to come to be.
@@ -91,7 +98,8 @@ pub(crate) fn open_session(
     let stated: Vec<(&str, &Statement)> = sources.zip(&links).chain(other).collect();
     tx.state_all(at, new.by, &stated)?;
     if let Some((here, more)) = &new.audit {
-        audit::session_created(tx, here, new.by, session, more.clone())?;
+        let attached = new.links.attached();
+        audit::session_opened(tx, here, new.by, (&new.record, &attached), more.clone())?;
     }
     Ok(())
 }

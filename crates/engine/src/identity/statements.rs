@@ -1,8 +1,8 @@
 //! What the statements about a session come to.
 
 use siglum_domain::link::Link;
-use siglum_domain::{LedgerId, SessionId};
-use siglum_ledger::{LedgerError, Statement, StatementRecord, Transaction};
+use siglum_domain::{LedgerId, SessionId, Timestamp};
+use siglum_ledger::{LaunchEnd, LedgerError, Statement, StatementRecord, Transaction};
 
 /// The links that stand after all statements, each with the statement that attached it.
 #[must_use]
@@ -34,6 +34,14 @@ pub fn links(statements: &[StatementRecord]) -> Vec<Link> {
     }
     links.sort();
     links
+}
+
+/// How a session was said to have ended, and when that was stated.
+pub(crate) fn stated_end(statements: &[StatementRecord]) -> Option<(LaunchEnd, Timestamp)> {
+    statements.iter().rev().find_map(|s| match &s.statement {
+        Statement::Ended { end: Some(end), .. } => Some((end.clone(), s.at)),
+        _ => None,
+    })
 }
 
 /// Lets go of what other ledgers stated of a session before it was known here whose it is. Gives how many that were.

@@ -260,7 +260,7 @@ impl Wanted<'_> {
             attempt(ledger, Durability::Disk, |tx| {
                 let created = remote::create(world, tx, home, &new)?;
                 if !created.already {
-                    remote::created(world, tx, &new, created.record.id, "::1")?;
+                    remote::created(world, tx, &new, &created, "::1")?;
                 }
                 Ok(created.record.id)
             })

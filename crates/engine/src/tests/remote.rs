@@ -316,7 +316,7 @@ fn an_end_is_recorded_once_and_leaves_a_checkpoint() {
         assert!(!ends(&mut stage, id(1), &LaunchEnd::Completed).unwrap());
         assert_eq!(stage.session(id(1)).ended_at, first.ended_at);
         let statements = stage.read(|tx| tx.statements_of_session(id(1)));
-        let end = remote::stated_end(&statements).map(|(end, _)| end);
+        let end = statements::stated_end(&statements).map(|(end, _)| end);
         assert_eq!(end, Some(LaunchEnd::Failed { code: 3 }));
         let checkpoints = stage.read(|tx| tx.checkpoints(&CheckpointFilter::of_session(id(1), 9)));
         assert_eq!(checkpoints.len(), 1);

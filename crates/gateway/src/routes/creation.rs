@@ -215,9 +215,11 @@ impl Wanted {
                 true => Earlier::Kept,
                 false => Earlier::None,
             };
-            let token = token(here, tx, session, seconds, digest, of, earlier)?;
+            let pipeline = created.links.as_deref().and_then(audit::pipeline);
+            let of_session = (session, pipeline);
+            let token = token(here, tx, of_session, seconds, digest, of, earlier)?;
             if !created.already {
-                remote::created(here, tx, &new, session, &self.from)?;
+                remote::created(here, tx, &new, &created, &self.from)?;
             }
             home.note(here, tx, &self.credential)?;
             Ok((response, created.already, token))
@@ -357,11 +359,11 @@ enum Earlier {
     Replaced,
 }
 
-/// Gives a session a token, with the limits of the one that asks for it.
+/// Gives a session a token, with the limits of the one that asks for it. The audit looks up its pipeline, unless it is named.
 fn token(
     here: &Here<'_>,
     tx: &mut dyn Transaction,
-    session: SessionId,
+    (session, pipeline): (SessionId, Option<String>),
     seconds: u32,
     digest: &str,
     of: &access::Caller,
@@ -391,7 +393,7 @@ fn token(
         by: audit::bearer(of.token, &of.name),
         expires_at: Some(expires_at),
     };
-    access::issue_in(tx, here, &new)?;
+    access::issue_in(tx, here, &new, pipeline)?;
     Ok((id, expires_at))
 }
 
@@ -435,7 +437,7 @@ pub(crate) async fn token_of(
             let made = token(
                 here,
                 tx,
-                session,
+                (session, None),
                 TOKEN_SECONDS,
                 &digest,
                 &credential,

@@ -12,10 +12,20 @@ type Result<T> = std::result::Result<T, LedgerError>;
 
 impl OwnAudit for Tx<'_> {
     fn next_entry(&mut self) -> Result<(u64, String)> {
-        // Whoever gets a number holds it until the transaction ends: the next one waits, and no number is lost.
-        let next = "INSERT INTO audit_ends (tenant, number, digest) VALUES ($1, 1, $2) ON CONFLICT (tenant) \
+        if let Some((number, digest)) = &self.audit_end {
+            return Ok((number + 1, digest.clone()));
+        }
+        // Whoever gets a number holds it until the transaction ends: the next one waits, and no number is lost. It waits in a
+        // queue: of those that wait for a row, each end of a transaction wakes all.
+        let next = "INSERT INTO audit_ends (tenant, number, digest) SELECT $1::text, 1, $2::text FROM pg_advisory_xact_lock( \
+             hashtextextended(current_schema()::text || ' ' || $1::text || ' next audit entry', 0)) ON CONFLICT (tenant) \
              DO UPDATE SET number = audit_ends.number + 1 RETURNING number, digest";
         self.one(next, &[&GENESIS], |row| Ok((count(row, 0)?, raw(row, 1)?)))
+    }
+
+    fn entry_added(&mut self, entry: &Entry) -> Result<()> {
+        self.audit_end = Some((entry.number, entry.digest.clone()));
+        Ok(())
     }
 
     fn list_audit(&mut self, filter: &AuditFilter) -> Result<Vec<Entry>> {

@@ -1,12 +1,17 @@
 //! The way to the database, in PostgreSQL. Triggers sum rows. What is called by `Self::` is what [`Tx`] has by itself.
 
-use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId};
+use std::collections::BTreeSet;
 
-use super::columns::{Col, count, int, raw};
+use siglum_domain::link::Link;
+use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, Timestamp};
+use uuid::Uuid;
+
+use super::columns::{Col, clean, count, raw};
 use super::tx::{Access, Tx, Value as DriverValue};
 use crate::columns::{Row, Value};
 use crate::database::Database;
 use crate::sql::Sql;
+use crate::stored::Subjects;
 use crate::{LedgerError, Read};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -18,6 +23,20 @@ fn driver_values<'v>(values: &[Value<'v>]) -> Vec<DriverValue<'v>> {
         .map(|value| *value as DriverValue<'v>)
         .collect()
 }
+
+/// All statements of a transaction at once. Whoever gets numbers holds them until the transaction ends. For them one waits in
+/// a queue: of those that wait for a row, each end of a transaction wakes all.
+const INSERT_NEXT: &str = "WITH next AS (INSERT INTO counters (tenant, name, value) \
+     SELECT $1::text, 'statement', cardinality($5::text[]) FROM pg_advisory_xact_lock( \
+     hashtextextended(current_schema()::text || ' ' || $1::text || ' next statement', 0)) \
+     ON CONFLICT (tenant, name) DO UPDATE SET value = counters.value + excluded.value \
+     RETURNING value - cardinality($5::text[]) AS last), \
+     stated AS (INSERT INTO statements (tenant, ledger, sequence, at, by, source, kind, body, session, repository, \"commit\") \
+     SELECT $1::text, $2::uuid, next.last + new.place, $3::bigint, $4::text, new.source, new.kind, new.body, new.session, \
+     new.repository, new.\"commit\" \
+     FROM next, unnest($5::text[], $6::text[], $7::text[], $8::uuid[], $9::uuid[], $10::text[]) \
+     WITH ORDINALITY AS new (source, kind, body, session, repository, \"commit\", place)) \
+     SELECT last + 1 FROM next";
 
 impl Tx<'_> {
     /// The text of a statement: without the locks at its end where the transaction only reads.
@@ -101,11 +120,58 @@ impl Database for Tx<'_> {
         Self::free_blob(self, session, sequence)
     }
 
-    fn next_statements(&mut self, many: u64) -> Result<u64> {
-        let sql = "INSERT INTO counters (tenant, name, value) VALUES ($1, 'statement', $2) \
-             ON CONFLICT (tenant, name) DO UPDATE SET value = counters.value + excluded.value \
-             RETURNING value - $2::bigint + 1";
-        Self::one(self, sql, &[&int(many)], |row| count(row, 0))
+    fn insert_next(
+        &mut self,
+        (at, by): (Timestamp, &str),
+        statements: &[(&str, Subjects<'_>)],
+    ) -> Result<u64> {
+        let all = || statements.iter().map(|(_, of)| of);
+        let sources: Vec<String> = statements.iter().map(|(s, _)| clean(s)).collect();
+        let kinds: Vec<String> = all().map(|of| clean(&of.kind)).collect();
+        let bodies: Vec<String> = all().map(|of| clean(&of.body)).collect();
+        let sessions: Vec<Option<Uuid>> = all().map(|of| of.session.map(SessionId::uuid)).collect();
+        let repositories: Vec<Option<Uuid>> = all()
+            .map(|of| of.repository.map(RepositoryId::uuid))
+            .collect();
+        let commits: Vec<Option<&str>> = all().map(|of| of.commit.map(Oid::as_str)).collect();
+        let ledger = self.ledger;
+        let of: [DriverValue<'_>; 9] = [
+            &Col(ledger),
+            &Col(at),
+            &by,
+            &sources,
+            &kinds,
+            &bodies,
+            &sessions,
+            &repositories,
+            &commits,
+        ];
+        Self::one(self, INSERT_NEXT, &of, |row| count(row, 0))
+    }
+
+    fn insert_links(&mut self, session: SessionId, links: &[&Link]) -> Result<()> {
+        let sql = "INSERT INTO links (tenant, field, value, session) \
+             SELECT $1::text, new.field, new.value, $2::uuid FROM unnest($3::text[], $4::text[]) AS new (field, value) \
+             ON CONFLICT DO NOTHING";
+        let fields: Vec<&str> = links.iter().map(|link| link.field()).collect();
+        let values: Vec<String> = links.iter().map(|link| clean(&link.value())).collect();
+        Self::run(self, sql, &[&Col(session), &fields, &values]).map(drop)
+    }
+
+    fn insert_links_ever(
+        &mut self,
+        session: SessionId,
+        ever: &BTreeSet<(String, String, bool)>,
+    ) -> Result<()> {
+        // A label can have the text of another one, and a row is written once by one statement.
+        let sql = "INSERT INTO session_links (tenant, session, field, value, whole) \
+             SELECT $1::text, $2::uuid, new.field, new.value, bool_and(new.whole) \
+             FROM unnest($3::text[], $4::text[], $5::bool[]) AS new (field, value, whole) GROUP BY new.field, new.value \
+             ON CONFLICT (tenant, session, field, value) DO UPDATE SET whole = session_links.whole AND excluded.whole";
+        let fields: Vec<String> = ever.iter().map(|(field, ..)| clean(field)).collect();
+        let values: Vec<String> = ever.iter().map(|(_, value, _)| clean(value)).collect();
+        let whole: Vec<bool> = ever.iter().map(|(.., is_whole)| *is_whole).collect();
+        Self::run(self, sql, &[&Col(session), &fields, &values, &whole]).map(drop)
     }
 
     fn put_place(

@@ -50,6 +50,8 @@ pub(super) struct Tx<'a> {
     pub(super) absent: HashSet<(String, String)>,
     /// Whether anybody wants to be told of changes.
     pub(super) watch: Watch,
+    /// The number and the digest of the last entry of the audit, where this transaction wrote it: nobody else writes one.
+    pub(super) audit_end: Option<(u64, String)>,
 }
 
 impl<'a> Tx<'a> {
@@ -69,6 +71,7 @@ impl<'a> Tx<'a> {
             fault: None,
             absent: HashSet::new(),
             watch: Watch::Unknown,
+            audit_end: None,
         }
     }
 
@@ -166,6 +169,7 @@ impl Transaction for Tx<'_> {
         match work(self) {
             Ok(()) => self.batch("RELEASE SAVEPOINT nested"),
             Err(error) => {
+                self.audit_end = None;
                 // What met another transaction, or lost its connection, ends the whole.
                 if self.fault == Some(Fault::Other) {
                     self.fault = None;

@@ -1,13 +1,18 @@
 //! The way to the database, in SQLite. Triggers note which documents and sessions changed.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, params_from_iter};
+use siglum_domain::link::Link;
 use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{LedgerId, RepositoryId, SessionId};
+use siglum_domain::{LedgerId, RepositoryId, SessionId, Timestamp};
 
 use super::bound;
 use crate::columns::{Col, Row, Value};
 use crate::database::Database;
-use crate::sql::Sql;
+use crate::sql::{Sql, sql};
+use crate::stored::Subjects;
+use crate::verbs::statements::{INSERT_STATEMENT, insert};
 use crate::{LedgerError, Read, Transaction};
 
 type Result<T> = std::result::Result<T, LedgerError>;
@@ -123,10 +128,45 @@ impl Database for Tx<'_> {
         Ok(payloads.into_iter().map(|p| p.map(Ok)).collect())
     }
 
-    fn next_statements(&mut self, _: u64) -> Result<u64> {
-        let sql = "SELECT coalesce(max(sequence), 0) + 1 FROM statements WHERE ledger = ?1";
-        let of = Col(self.ledger);
-        self.one(sql, &[&of], |row| row.count(0))
+    fn insert_next(
+        &mut self,
+        (at, by): (Timestamp, &str),
+        statements: &[(&str, Subjects<'_>)],
+    ) -> Result<u64> {
+        let ledger = self.ledger;
+        let next = "SELECT coalesce(max(sequence), 0) + 1 FROM statements WHERE ledger = ?1";
+        let first = self.one(next, &[&Col(ledger)], |row| row.count(0))?;
+        for (sequence, (source, of)) in (first..).zip(statements) {
+            let key = (ledger, sequence);
+            insert(self, sql!(INSERT_STATEMENT), key, (at, by, *source), of)?;
+        }
+        Ok(first)
+    }
+
+    fn insert_links(&mut self, session: SessionId, links: &[&Link]) -> Result<()> {
+        let sql = "INSERT INTO links (field, value, session, sum) VALUES (?1, ?2, ?3, row_sum(?1, ?2, ?3)) \
+             ON CONFLICT DO NOTHING";
+        for link in links {
+            let (field, value) = (link.field(), link.value());
+            let key: [Value<'_>; 3] = [&field, &value, &Col(session)];
+            if self.run(sql, &key)? > 0 {
+                self.count_row("links", "field = ?1 AND value = ?2 AND session = ?3", &key)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn insert_links_ever(
+        &mut self,
+        session: SessionId,
+        ever: &BTreeSet<(String, String, bool)>,
+    ) -> Result<()> {
+        let sql = "INSERT INTO session_links (session, field, value, whole) VALUES (?1, ?2, ?3, ?4) \
+             ON CONFLICT (session, field, value) DO UPDATE SET whole = session_links.whole AND excluded.whole";
+        for (field, value, is_whole) in ever {
+            self.run(sql, &[&Col(session), field, value, is_whole])?;
+        }
+        Ok(())
     }
 
     fn put_place(

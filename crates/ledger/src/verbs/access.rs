@@ -33,9 +33,9 @@ fn token_row(row: &Row<'_>) -> Result<TokenRecord> {
 
 impl<D: Database> Access for D {
     fn put_token(&mut self, t: &TokenRecord) -> Result<()> {
-        let sql = sql!("INSERT INTO tokens ([tenant,] " TOKEN ") VALUES ([$1,] ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
-             ON CONFLICT DO NOTHING");
-        self.run(
+        let sql = sql!("INSERT INTO tokens ([tenant,] " TOKEN "[|, sum]) VALUES ([$1,] ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11\
+             [|, row_sum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?11)]) ON CONFLICT DO NOTHING");
+        let added = self.run(
             sql,
             &[
                 &Col(t.id),
@@ -51,7 +51,10 @@ impl<D: Database> Access for D {
                 &t.scope.limit(&t.limits),
             ],
         )?;
-        self.sum("tokens", "id = ?1", &[&Col(t.id)])
+        match added {
+            0 => Ok(()),
+            _ => self.count_new("tokens", "id = ?1", &[&Col(t.id)]),
+        }
     }
 
     fn token(&mut self, id: TokenId) -> Result<Option<TokenRecord>> {

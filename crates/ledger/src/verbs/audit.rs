@@ -67,7 +67,7 @@ impl<D: OwnAudit> Audit for D {
         );
         let (reason, field) = entry.header.outcome.refusal();
         // Whoever waits for the next number waits for one statement less.
-        let sql = sql!("[WITH ended AS (UPDATE audit_ends SET digest = ?14 WHERE tenant = $1 AND number = ?1)] \
+        let sql = sql!("[WITH ended AS (UPDATE audit_ends SET number = ?1, digest = ?14 WHERE tenant = $1)] \
              INSERT INTO audit ([tenant,] " ENTRY ") \
              VALUES ([$1,] ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)");
         let h = &entry.header;

@@ -24,7 +24,7 @@ mod retention;
 mod runs;
 pub(crate) mod scope;
 pub(crate) mod sessions;
-mod statements;
+pub(crate) mod statements;
 mod telemetry;
 pub(crate) mod turns;
 pub(crate) mod usage;

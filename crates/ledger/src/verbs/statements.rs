@@ -21,8 +21,10 @@ type Result<T> = std::result::Result<T, LedgerError>;
 pub(super) const STATEMENTS: &str =
     "SELECT ledger, sequence, at, by, source, body FROM statements WHERE [tenant = $1 AND]";
 
-pub(super) const INSERT_STATEMENT: &str = "INSERT INTO statements ([tenant,] ledger, sequence, at, by, source, kind, body, \
-     session, repository, \"commit\") VALUES ([$1,] ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+/// A statement, in SQLite with its sum.
+pub(crate) const INSERT_STATEMENT: &str = "INSERT INTO statements ([tenant,] ledger, sequence, at, by, source, kind, body, \
+     session, repository, \"commit\"[|, sum]) VALUES ([$1,] ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10\
+     [|, row_sum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)])";
 
 pub(super) fn statement_row(row: &Row<'_>) -> Result<StatementRecord> {
     let statement = StatementRow {
@@ -45,7 +47,7 @@ pub(super) fn statements_of_session(
 }
 
 /// Inserts the row of a statement, and gives whether it was added.
-pub(super) fn insert(
+pub(crate) fn insert(
     db: &mut impl Database,
     sql: Sql<'_>,
     (ledger, sequence): (LedgerId, u64),
@@ -64,10 +66,12 @@ pub(super) fn insert(
         &of.repository.map(Col),
         &of.commit.map(Oid::as_str),
     ];
-    let added = db.run(sql, &values)?;
-    let row = "ledger = ?1 AND sequence = ?2";
-    db.sum("statements", row, &[&Col(ledger), &int(sequence)])?;
-    Ok(added > 0)
+    let is_new = db.run(sql, &values)? > 0;
+    if is_new {
+        let row = "ledger = ?1 AND sequence = ?2";
+        db.count_new("statements", row, &[&Col(ledger), &int(sequence)])?;
+    }
+    Ok(is_new)
 }
 
 /// Stores statements, each with its source, under the next numbers of this ledger, and gives the first of these. What they
@@ -77,18 +81,16 @@ pub(super) fn state_all(
     (at, by): (Timestamp, &str),
     statements: &[(&str, &Statement)],
 ) -> Result<u64> {
-    let first = db.next_statements(statements.len() as u64)?;
-    let ledger = db.ledger();
-    let mut sessions = BTreeSet::new();
-    for (sequence, (source, statement)) in (first..).zip(statements) {
-        let of = Subjects::from_statement(statement)?;
-        let key = (ledger, sequence);
-        insert(db, sql!(INSERT_STATEMENT), key, (at, by, *source), &of)?;
-        sessions.extend(of.session);
+    let mut rows = Vec::with_capacity(statements.len());
+    for (source, statement) in statements {
+        rows.push((*source, Subjects::from_statement(statement)?));
     }
+    let sessions: BTreeSet<SessionId> = rows.iter().filter_map(|(_, of)| of.session).collect();
     for session in sessions {
         db.index_later(session)?;
     }
+    // Whoever states something next waits from here on until this transaction ends.
+    let first = db.insert_next((at, by), &rows)?;
     fold_links(db, statements.iter().map(|(_, statement)| *statement))?;
     for (_, statement) in statements {
         match statement {
@@ -119,37 +121,29 @@ pub(super) fn fold_links<'s>(
     for (session, links) in links {
         let stated = statements_of_session(db, session)?;
         fold_links_ever(db, session, &stated)?;
-        for link in links {
-            fold_link(db, session, link, &stated)?;
+        let (attached, detached): (Vec<&Link>, Vec<&Link>) = links
+            .into_iter()
+            .partition(|link| is_attached(link, &stated));
+        for link in detached {
+            let rows = sql!("[tenant = $1 AND] field = ?1 AND value = ?2 AND session = ?3");
+            let key: [Value<'_>; 3] = [&link.field(), &link.value(), &Col(session)];
+            db.delete("links", rows, &key)?;
+        }
+        if !attached.is_empty() {
+            db.insert_links(session, &attached)?;
         }
     }
     Ok(())
 }
 
-/// Attaches a link or detaches it, as the last statement of it says: last by time, as they are listed.
-fn fold_link(
-    db: &mut impl Database,
-    session: SessionId,
-    link: &Link,
-    stated: &[StatementRecord],
-) -> Result<()> {
+/// Whether a link is attached, as the last statement of it says: last by time, as they are listed.
+fn is_attached(link: &Link, stated: &[StatementRecord]) -> bool {
     let says = |record: &StatementRecord| match &record.statement {
         Statement::LinkAttached { link: l, .. } if l == link => Some(true),
         Statement::LinkDetached { link: l, .. } if l == link => Some(false),
         _ => None,
     };
-    let (field, value) = (link.field(), link.value());
-    let key: [Value<'_>; 3] = [&field, &value, &Col(session)];
-    if stated.iter().rev().find_map(says) != Some(true) {
-        let rows = sql!("[tenant = $1 AND] field = ?1 AND value = ?2 AND session = ?3");
-        db.delete("links", rows, &key)?;
-        return Ok(());
-    }
-    let sql = sql!(
-        "INSERT INTO links ([tenant,] field, value, session) VALUES ([$1,] ?1, ?2, ?3) ON CONFLICT DO NOTHING"
-    );
-    db.run(sql, &key)?;
-    db.sum("links", "field = ?1 AND value = ?2 AND session = ?3", &key)
+    stated.iter().rev().find_map(says) == Some(true)
 }
 
 /// Which links a session ever had, by all that is stated of it.
@@ -180,12 +174,5 @@ pub(super) fn fold_links_ever(
         db.run(sql, &[&Col(session)])?;
     }
     // Where somebody else states something of it at once, a link of both is read by its statements.
-    let sql = sql!(
-        "INSERT INTO session_links ([tenant,] session, field, value, whole) VALUES ([$1,] ?1, ?2, ?3, ?4) \
-         ON CONFLICT ([tenant,] session, field, value) DO UPDATE SET whole = session_links.whole AND excluded.whole"
-    );
-    for (field, value, is_whole) in &ever {
-        db.run(sql, &[&Col(session), field, value, is_whole])?;
-    }
-    Ok(())
+    db.insert_links_ever(session, &ever)
 }

@@ -42,7 +42,7 @@ fn round(here: &Here<'_>, ledger: &mut dyn Ledger, name: &str) {
         let attached =
             links::change_in(tx, here, session, &[role], Change::Attach, ("test", "api"));
         attached.map_err(|error| error.into_store().unwrap())?;
-        access::issue_in(tx, here, &first)
+        access::issue_in(tx, here, &first, None)
     })
     .unwrap();
     let caller = access::authenticate(here, ledger, &first.digest).unwrap();

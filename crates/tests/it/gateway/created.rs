@@ -74,6 +74,9 @@ fn what_the_launcher_knows_is_stored_listed_and_audited() {
             "agent_role": ["coder"], "phase": ["implement"], "label": [],
         });
         assert_eq!(entry["body"]["links"], wanted);
+        let entry = &audited(&gateway, "token.created")[0];
+        assert_eq!(entry["session"], created["session"]["id"]);
+        assert_eq!(entry["pipeline"], "issue-42");
     });
 }
 

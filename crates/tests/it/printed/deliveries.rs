@@ -26,7 +26,7 @@ fn played(columns: usize) -> String {
     let world = World::new();
     let mut asking = Asking::begin(&world);
     let gateway = Gateway::start(&world);
-    asking.names.push(("{gateway}", gateway.url.clone()));
+    asking.names.push(("{gateway}", gateway.url));
     let _held = world.hold_worker();
     asking.story(COMMANDS, columns)
 }

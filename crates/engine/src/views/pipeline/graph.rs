@@ -14,7 +14,6 @@ use crate::Here;
 use crate::commits::calls;
 use crate::damage::undamaged;
 use crate::driven::launch::{self, Standing};
-use crate::driven::remote;
 use crate::identity::statements;
 use crate::views::cost;
 use crate::views::overview::{self, Stand, UNSEEN_MS};
@@ -150,7 +149,7 @@ fn member(
     let seen = overview::stand(here, tx, listing)?;
     let (record, summary) = (&seen.listing.record, &seen.listing.summary);
     let end = launched.as_ref().and_then(|s| s.end.clone());
-    let end = end.or_else(|| remote::stated_end(&statements));
+    let end = end.or_else(|| statements::stated_end(&statements));
     let how = end.as_ref().map(|(end, _)| end);
     let activity = activity(here, launched.as_ref(), how, &seen);
     let over = record
