@@ -1,5 +1,7 @@
 //! What a thread is given to do, and how whoever waits for it is told.
 
+use std::any::Any;
+
 use siglum_domain::Tenant;
 use siglum_domain::redact::Redactor;
 use siglum_engine::Here;
@@ -28,6 +30,12 @@ pub(crate) fn seeing<'a>(here: &Here<'a>) -> Here<'a> {
     }
 }
 
+/// What a job gives. Whoever asked knows its type: jobs of all types are one in between.
+pub(super) type Given = Box<dyn Any + Send>;
+
+/// Where the result of a job comes.
+pub(super) type Told = oneshot::Receiver<Result<Given, Unavailable>>;
+
 /// Work of one request.
 pub(super) struct Job {
     /// Whose ledger. A file has one tenant.
@@ -36,37 +44,39 @@ pub(super) struct Job {
         expect(dead_code, reason = "a file has one tenant")
     )]
     pub(super) tenant: Tenant,
-    /// Does it, and gives what tells the one who waits.
-    work: Box<dyn Work>,
+    work: Box<dyn FnMut(&Here<'_>, &mut dyn Ledger) -> Given + Send>,
+    done: Option<Given>,
+    tell: oneshot::Sender<Result<Given, Unavailable>>,
 }
 
 impl Job {
     /// A job, and where its result comes.
     pub(super) fn new<T: Send + 'static>(
         tenant: &Tenant,
-        work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
-    ) -> (Self, oneshot::Receiver<Result<T, Unavailable>>) {
-        let (tell, receiver) = oneshot::channel();
-        let one = One {
-            work,
-            done: None,
-            tell: Some(tell),
+        mut work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
+    ) -> (Self, Told) {
+        let (tell, told) = oneshot::channel();
+        let work = move |here: &Here<'_>, ledger: &mut dyn Ledger| -> Given {
+            Box::new(work(here, ledger))
         };
         let job = Self {
             tenant: tenant.clone(),
-            work: Box::new(one),
+            work: Box::new(work),
+            done: None,
+            tell,
         };
-        (job, receiver)
+        (job, told)
     }
 
     /// Does it. Nobody is told yet.
     pub(super) fn run(&mut self, ledger: &mut dyn Ledger) {
-        self.work.run(ledger);
+        self.done = Some((self.work)(&here(), ledger));
     }
 
     /// Tells the result: what was done is stored.
-    pub(super) fn tell(mut self) {
-        self.work.tell();
+    pub(super) fn tell(self) {
+        // A job that was not run has panicked. Whoever asked may have gone.
+        let _ = self.tell.send(self.done.ok_or(Unavailable::Broken));
     }
 
     /// Tells that it was not done, or that what was done is not stored.
@@ -75,49 +85,7 @@ impl Job {
     }
 
     /// Tells why it was not done.
-    pub(super) fn refuse(mut self, why: Unavailable) {
-        self.work.fail(why);
-    }
-}
-
-/// A job whose result has any type.
-trait Work: Send {
-    fn run(&mut self, ledger: &mut dyn Ledger);
-    fn tell(&mut self);
-    fn fail(&mut self, why: Unavailable);
-}
-
-struct One<W, T> {
-    work: W,
-    done: Option<T>,
-    tell: Option<oneshot::Sender<Result<T, Unavailable>>>,
-}
-
-impl<W, T> One<W, T> {
-    /// Whoever asked may have gone.
-    fn send(&mut self, result: Result<T, Unavailable>) {
-        if let Some(tell) = self.tell.take() {
-            let _ = tell.send(result);
-        }
-    }
-}
-
-impl<W, T> Work for One<W, T>
-where
-    W: FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send,
-    T: Send,
-{
-    fn run(&mut self, ledger: &mut dyn Ledger) {
-        self.done = Some((self.work)(&here(), ledger));
-    }
-
-    fn tell(&mut self) {
-        // A job that was not run has panicked.
-        let done = self.done.take().ok_or(Unavailable::Broken);
-        self.send(done);
-    }
-
-    fn fail(&mut self, why: Unavailable) {
-        self.send(Err(why));
+    pub(super) fn refuse(self, why: Unavailable) {
+        let _ = self.tell.send(Err(why));
     }
 }

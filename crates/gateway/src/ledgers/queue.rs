@@ -330,11 +330,8 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
-    use tokio::sync::oneshot::Receiver;
-
+    use super::super::job::{Given, Told};
     use super::*;
-
-    type Answer = Receiver<Result<(), Unavailable>>;
 
     /// Nothing that a test waits for takes so long.
     const LONG: Duration = Duration::from_secs(3600);
@@ -352,7 +349,7 @@ mod tests {
         Tenant::new(name).unwrap()
     }
 
-    fn push(queue: &Queue, name: &str) -> Result<Answer, Unavailable> {
+    fn push(queue: &Queue, name: &str) -> Result<Told, Unavailable> {
         let (job, answer) = Job::new(&tenant(name), |_, _| ());
         queue.push(job).map(|()| answer)
     }
@@ -434,7 +431,7 @@ mod tests {
             .iter_mut()
             .map(|answer| answer.try_recv().ok())
             .collect();
-        let is_full = |answer: &Option<Result<(), Unavailable>>| {
+        let is_full = |answer: &Option<Result<Given, Unavailable>>| {
             matches!(answer, Some(Err(Unavailable::Full)))
         };
         assert!(

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use super::Unavailable;
 use super::file::File;
-use super::job::Job;
+use super::job::{Given, Job, Told};
 #[cfg(feature = "postgres")]
 use super::server::Server;
 use crate::metrics::StoreMetrics;
@@ -199,7 +199,8 @@ impl Ledgers {
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
-        self.give("probe", Threads::probe, tenant, work).await
+        let job = Job::new(tenant, work);
+        self.give("probe", Threads::probe, job).await.map(given)
     }
 
     /// Counts something of what is stored, for the metrics. On a server it waits for no connection that requests use.
@@ -224,8 +225,8 @@ impl Ledgers {
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
-        let _place = place_to_read().await;
-        self.give("read", Threads::read, tenant, work).await
+        let job = Job::new(tenant, work);
+        self.give_to_read(job).await.map(given)
     }
 
     /// Does something that writes. What it gives is stored by then.
@@ -234,26 +235,36 @@ impl Ledgers {
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
-        self.give("write", Threads::write, tenant, work).await
+        let job = Job::new(tenant, work);
+        self.give("write", Threads::write, job).await.map(given)
+    }
+
+    async fn give_to_read(&self, job: (Job, Told)) -> Result<Given, Unavailable> {
+        let _place = place_to_read().await;
+        self.give("read", Threads::read, job).await
     }
 
     /// Hands work over, and waits for what it gives.
-    async fn give<T: Send + 'static>(
+    async fn give(
         &self,
         kind: &'static str,
         to: fn(&Threads, Job) -> Result<(), Unavailable>,
-        tenant: &Tenant,
-        work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
-    ) -> Result<T, Unavailable> {
-        let (job, receiver) = Job::new(tenant, work);
+        (job, told): (Job, Told),
+    ) -> Result<Given, Unavailable> {
         let active = self.2.begin(kind);
         let done = match to(&self.0, job) {
-            Ok(()) => receiver.await.unwrap_or(Err(Unavailable::Broken)),
+            Ok(()) => told.await.unwrap_or(Err(Unavailable::Broken)),
             Err(why) => Err(why),
         };
         active.end(done.as_ref().map_or_else(Unavailable::outcome, |_| "done"));
         done
     }
+}
+
+/// What a job gave, as its work gave it.
+fn given<T: 'static>(given: Given) -> T {
+    let given = given.downcast::<T>();
+    *given.expect("because it is what the work of this very job gives")
 }
 
 fn write_probe(_: &Here<'_>, ledger: &mut dyn Ledger) -> Result<(), LedgerError> {
