@@ -28,12 +28,16 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        if !is_json(request.headers()) {
-            return Err(Problem::media_type());
-        }
-        let bytes = whole(request.into_body(), app, app.limits().body).await?;
-        parse(&bytes).map(Self)
+        parse(&json(request, app).await?).map(Self)
     }
+}
+
+/// The bytes of a body that says that it is JSON.
+async fn json(request: Request, app: &App) -> Result<Bytes, Problem> {
+    if !is_json(request.headers()) {
+        return Err(Problem::media_type());
+    }
+    whole(request.into_body(), app, app.limits().body).await
 }
 
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
@@ -80,24 +84,32 @@ fn is_of<E: std::error::Error + 'static>(error: &axum::Error) -> bool {
 
 /// Reads a value.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let reader = &mut serde_json::Deserializer::from_str(strict(bytes)?);
+    serde_path_to_error::deserialize(reader).map_err(|error| refused(&error))
+}
+
+/// The text of one value.
+fn strict(bytes: &[u8]) -> Result<&str, Problem> {
     let text = std::str::from_utf8(bytes).map_err(|_| Problem::body("the body is not UTF-8"))?;
     let mut reader = serde_json::Deserializer::from_str(text);
     Strict { left: DEPTH }
         .deserialize(&mut reader)
         .and_then(|()| reader.end())
         .map_err(|error| Problem::body(without_content(&error)))?;
-    let reader = &mut serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(reader).map_err(|error| {
-        let field = error.path().to_string();
-        if let Some(problem) = unknown_field(&field, error.inner()) {
-            return problem;
-        }
-        let rule = without_content(error.inner());
-        match field.as_str() {
-            "." => Problem::body(rule),
-            _ => Problem::invalid(field, rule),
-        }
-    })
+    Ok(text)
+}
+
+/// Why a value is none of its type.
+fn refused(error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
+    let field = error.path().to_string();
+    if let Some(problem) = unknown_field(&field, error.inner()) {
+        return problem;
+    }
+    let rule = without_content(error.inner());
+    match field.as_str() {
+        "." => Problem::body(rule),
+        _ => Problem::invalid(field, rule),
+    }
 }
 
 /// Says that nobody knows a field, where that is what is wrong.
