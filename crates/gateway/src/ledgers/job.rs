@@ -31,10 +31,10 @@ pub(crate) fn seeing<'a>(here: &Here<'a>) -> Here<'a> {
 }
 
 /// What a job gives. Whoever asked knows its type: jobs of all types are one in between.
-pub(super) type Given = Box<dyn Any + Send>;
+pub(super) type JobOutput = Box<dyn Any + Send>;
 
 /// Where the result of a job comes.
-pub(super) type Told = oneshot::Receiver<Result<Given, Unavailable>>;
+pub(super) type JobReply = oneshot::Receiver<Result<JobOutput, Unavailable>>;
 
 /// Work of one request.
 pub(super) struct Job {
@@ -44,9 +44,9 @@ pub(super) struct Job {
         expect(dead_code, reason = "a file has one tenant")
     )]
     pub(super) tenant: Tenant,
-    work: Box<dyn FnMut(&Here<'_>, &mut dyn Ledger) -> Given + Send>,
-    done: Option<Given>,
-    tell: oneshot::Sender<Result<Given, Unavailable>>,
+    work: Box<dyn FnMut(&Here<'_>, &mut dyn Ledger) -> JobOutput + Send>,
+    done: Option<JobOutput>,
+    tell: oneshot::Sender<Result<JobOutput, Unavailable>>,
 }
 
 impl Job {
@@ -54,9 +54,9 @@ impl Job {
     pub(super) fn new<T: Send + 'static>(
         tenant: &Tenant,
         mut work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
-    ) -> (Self, Told) {
+    ) -> (Self, JobReply) {
         let (tell, told) = oneshot::channel();
-        let work = move |here: &Here<'_>, ledger: &mut dyn Ledger| -> Given {
+        let work = move |here: &Here<'_>, ledger: &mut dyn Ledger| -> JobOutput {
             Box::new(work(here, ledger))
         };
         let job = Self {

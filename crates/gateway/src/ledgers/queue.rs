@@ -330,7 +330,7 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
-    use super::super::job::{Given, Told};
+    use super::super::job::{JobOutput, JobReply};
     use super::*;
 
     /// Nothing that a test waits for takes so long.
@@ -349,7 +349,7 @@ mod tests {
         Tenant::new(name).unwrap()
     }
 
-    fn push(queue: &Queue, name: &str) -> Result<Told, Unavailable> {
+    fn push(queue: &Queue, name: &str) -> Result<JobReply, Unavailable> {
         let (job, answer) = Job::new(&tenant(name), |_, _| ());
         queue.push(job).map(|()| answer)
     }
@@ -431,7 +431,7 @@ mod tests {
             .iter_mut()
             .map(|answer| answer.try_recv().ok())
             .collect();
-        let is_full = |answer: &Option<Result<Given, Unavailable>>| {
+        let is_full = |answer: &Option<Result<JobOutput, Unavailable>>| {
             matches!(answer, Some(Err(Unavailable::Full)))
         };
         assert!(

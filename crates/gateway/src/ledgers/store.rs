@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use super::Unavailable;
 use super::file::File;
-use super::job::{Given, Job, Told};
+use super::job::{Job, JobOutput, JobReply};
 #[cfg(feature = "postgres")]
 use super::server::Server;
 use crate::metrics::StoreMetrics;
@@ -200,7 +200,7 @@ impl Ledgers {
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
         let job = Job::new(tenant, work);
-        self.give("probe", Threads::probe, job).await.map(given)
+        self.give("probe", Threads::probe, job).await.map(output_as)
     }
 
     /// Counts something of what is stored, for the metrics. On a server it waits for no connection that requests use.
@@ -226,7 +226,7 @@ impl Ledgers {
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
         let job = Job::new(tenant, work);
-        self.give_to_read(job).await.map(given)
+        self.give_to_read(job).await.map(output_as)
     }
 
     /// Does something that writes. What it gives is stored by then.
@@ -236,10 +236,10 @@ impl Ledgers {
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
         let job = Job::new(tenant, work);
-        self.give("write", Threads::write, job).await.map(given)
+        self.give("write", Threads::write, job).await.map(output_as)
     }
 
-    async fn give_to_read(&self, job: (Job, Told)) -> Result<Given, Unavailable> {
+    async fn give_to_read(&self, job: (Job, JobReply)) -> Result<JobOutput, Unavailable> {
         let _place = place_to_read().await;
         self.give("read", Threads::read, job).await
     }
@@ -249,8 +249,8 @@ impl Ledgers {
         &self,
         kind: &'static str,
         to: fn(&Threads, Job) -> Result<(), Unavailable>,
-        (job, told): (Job, Told),
-    ) -> Result<Given, Unavailable> {
+        (job, told): (Job, JobReply),
+    ) -> Result<JobOutput, Unavailable> {
         let active = self.2.begin(kind);
         let done = match to(&self.0, job) {
             Ok(()) => told.await.unwrap_or(Err(Unavailable::Broken)),
@@ -262,9 +262,9 @@ impl Ledgers {
 }
 
 /// What a job gave, as its work gave it.
-fn given<T: 'static>(given: Given) -> T {
-    let given = given.downcast::<T>();
-    *given.expect("because it is what the work of this very job gives")
+fn output_as<T: 'static>(output: JobOutput) -> T {
+    let output = output.downcast::<T>();
+    *output.expect("because it is what the work of this very job gives")
 }
 
 fn write_probe(_: &Here<'_>, ledger: &mut dyn Ledger) -> Result<(), LedgerError> {
