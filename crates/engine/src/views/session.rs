@@ -308,8 +308,8 @@ fn end(statements: &[StatementRecord]) -> Option<String> {
 }
 
 impl ForgottenJson {
-    #[must_use]
     /// What was erased, as the ledger has it.
+    #[must_use]
     pub fn from_forgotten(forgotten: Forgotten) -> Self {
         let what = match forgotten {
             Forgotten::Parts { .. } => "parts",
