@@ -272,10 +272,15 @@ impl Planted {
 
     /// Looks at all that is kept but for versions of files, and at what was said.
     pub(crate) fn look_at_all(&mut self, repo: &Repo<'_>, said: &str) {
+        self.look_at_rows(rows(&repo.world.store()), repo, said);
+    }
+
+    /// The same where the rows are in another store than that of the home.
+    pub(crate) fn look_at_rows(&mut self, rows: Vec<u8>, repo: &Repo<'_>, said: &str) {
         let said = [&*std::mem::take(&mut self.said), said.as_bytes()].concat();
         self.search(&[
             ("the home", files(&repo.world.siglum_home())),
-            ("a row", rows(&repo.world.store())),
+            ("a row", rows),
             ("the repository", files(&repo.dir.join(".git/siglum"))),
             ("an answer", said),
         ]);

@@ -63,6 +63,10 @@ fn the_gateway_answers_as_the_laptop() {
     for answer in [&mut here, &mut other] {
         assert!(answer["authors"][0]["session"].is_string(), "{answer}");
     }
+    // Others call a repository by its machine, too.
+    let (theirs, ours) = (other["repository"].take(), here["repository"].take());
+    let (theirs, ours) = (theirs.as_str().unwrap(), ours.as_str().unwrap());
+    assert!(theirs.ends_with(&format!(":{ours}")), "{theirs} {ours}");
     assert_eq!(other, here);
     let listed = json_there(
         &gateway,

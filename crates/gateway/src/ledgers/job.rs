@@ -36,6 +36,8 @@ pub(super) type JobOutput = Box<dyn Any + Send>;
 /// Where the result of a job comes.
 pub(super) type JobReply = oneshot::Receiver<Result<JobOutput, Unavailable>>;
 
+type Work = Box<dyn FnMut(&Here<'_>, &mut dyn Ledger) -> JobOutput + Send>;
+
 /// Work of one request.
 pub(super) struct Job {
     /// Whose ledger. A file has one tenant.
@@ -44,7 +46,7 @@ pub(super) struct Job {
         expect(dead_code, reason = "a file has one tenant")
     )]
     pub(super) tenant: Tenant,
-    work: Box<dyn FnMut(&Here<'_>, &mut dyn Ledger) -> JobOutput + Send>,
+    work: Work,
     done: Option<JobOutput>,
     tell: oneshot::Sender<Result<JobOutput, Unavailable>>,
 }

@@ -9,6 +9,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::driver::Driver;
+use crate::forgetting::{rows, unpacked};
 use crate::harness::World;
 
 /// A new store in a world of its own, and what happened to it.
@@ -197,6 +198,28 @@ impl Store {
             lines.push((0..columns).map(cell).collect::<Vec<_>>().join("|"));
         }
         lines.join("\n")
+    }
+
+    /// All that is in its rows, as it is and unpacked.
+    pub(crate) fn rows(&self) -> Vec<u8> {
+        if self.is_file() {
+            return rows(&rusqlite::Connection::open(self.file()).unwrap());
+        }
+        let dump = std::fs::read(self.backup()).unwrap();
+        let mut bytes = Vec::new();
+        for field in dump.split(|byte| matches!(byte, b'\t' | b'\n')) {
+            // So a dump writes bytes.
+            let Some(digits) = field.strip_prefix(br"\\x") else {
+                continue;
+            };
+            let digit = |d: &u8| char::from(*d).to_digit(16).unwrap() as u8;
+            let pairs = digits.chunks_exact(2);
+            let content: Vec<u8> = pairs.map(|p| digit(&p[0]) << 4 | digit(&p[1])).collect();
+            bytes.extend(unpacked(&content));
+            bytes.extend(content);
+            bytes.push(b'\n');
+        }
+        [bytes, dump].concat()
     }
 
     /// Whether its server answers.

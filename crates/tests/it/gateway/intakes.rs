@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::client::{Client, id, turn_body};
-use super::server::{Gateway, Store, base, on_a_file, tenant, token};
+use super::server::{Gateway, Store, base, each_store, tenant, token};
 use crate::harness::{Repo, until};
 use crate::planted::Planted;
 
@@ -209,7 +209,7 @@ fn by_mcp(repo: &Repo<'_>, planted: &mut Planted) {
 
 #[test]
 fn every_kind_of_secret_that_a_gateway_is_sent_is_kept_nowhere() {
-    on_a_file(|store| {
+    each_store(|store| {
         let repo = store.world.repo();
         let mut planted = Planted::new();
         by_mcp(&repo, &mut planted);
@@ -232,7 +232,7 @@ fn every_kind_of_secret_that_a_gateway_is_sent_is_kept_nowhere() {
             planted.hear_text(&launcher.get(path).text);
         }
         let log = std::fs::read_to_string(store.world.root.join("gateway.err"));
-        planted.look_at_all(&repo, &log.unwrap_or_default());
+        planted.look_at_rows(store.rows(), &repo, &log.unwrap_or_default());
         println!("{}", planted.report());
         planted.check(&["OTLP, traces", "OTLP, logs", "OTLP, metrics"]);
     });

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, id};
 use super::intakes::{caller, each};
-use super::server::{Gateway, Store, base, on_a_file};
+use super::server::{Gateway, Store, base, each_store};
 use crate::harness;
 use crate::heartbeats::played::{put, ran};
 use crate::messages::played::{lines, serve, to};
@@ -380,7 +380,7 @@ fn of_nothing() -> Vec<Template> {
 
 #[test]
 fn every_kind_of_secret_in_runs_and_in_names_of_requests_is_kept_nowhere() {
-    on_a_file(|store| {
+    each_store(|store| {
         let repo = store.world.repo();
         let mut planted = Planted::new();
         let gateway = serve(store, &[]);
@@ -429,7 +429,7 @@ fn every_kind_of_secret_in_runs_and_in_names_of_requests_is_kept_nowhere() {
             planted.hear_text(&launcher.get(path).text);
         }
         let log = fs::read_to_string(store.world.root.join("gateway.err"));
-        planted.look_at_all(&repo, &log.unwrap_or_default());
+        planted.look_at_rows(store.rows(), &repo, &log.unwrap_or_default());
         println!("{}", planted.report());
         planted.check(&[]);
     });

@@ -186,7 +186,7 @@ fn a_session_has_one_form_at_every_door() {
         until("it is sealed and counted", || {
             repo.siglum(&["worker", "--once"]).ok();
             let session = &listed()["items"][0];
-            session["sealed"] == session["head"] && session["turns"] == 1 && session["commits"] == 1
+            session["sealed"] == session["head"] && session["turns"] == 2 && session["commits"] == 1
         });
         let listed = listed();
         let session = &listed["items"][0];
