@@ -19,7 +19,8 @@ def known_makers(gateway: Gateway, commit: str) -> set[str]:
         records = gateway.explain_commit(commit)["items"]
     except problems.NotFound:
         return set()
-    makers = {record.get("session") or str(record["committer"]) for record in records}
+    committers = [record["committer"] for record in records]
+    makers = {committer["session"] or str(committer["kind"]) for committer in committers}
     return makers - {"unknown"}
 
 

@@ -1,7 +1,7 @@
 //! Which session made a commit, and who wrote its lines: from what git showed while it was made to the answer.
 //!
 //! Hooks of git note what they see (`scene`); the commit that comes of it is judged ([`landing`], [`sweep`], `rewrites`,
-//! [`judgements`]); lines get their authors ([`authors`]); [`why`], [`lines`], [`check`] and [`checkpoints`] answer, with
+//! [`judgements`]); lines get their authors ([`authors`]); [`why`], [`lines`] and [`check`] answer, with
 //! what platforms attest ([`attestations`]), and [`answers`] has the form in which they leave.
 
 pub mod answers;
