@@ -9,7 +9,7 @@ use siglum_domain::observation::Tokens;
 use super::mlflow::Mlflow;
 use super::phoenix::Phoenix;
 use crate::harness::wire::Wire;
-use crate::harness::{Repo, Talk};
+use crate::harness::{Repo, Talk, until};
 
 /// Both store slowly where the machine is busy, and a try that failed is made again seconds later.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -107,7 +107,8 @@ impl Sinks {
         let mlflow = wait("MLflow", || self.mlflow.sessions(), &expected);
         assert_eq!(phoenix, mlflow, "the same traces");
         let turns: BTreeSet<_> = phoenix.values().flat_map(|s| s.traces.clone()).collect();
-        assert_eq!(self.phoenix.rooted(), turns, "each has its first span");
+        // It may come behind the spans below it.
+        until("each has its first span", || self.phoenix.rooted() == turns);
         let states = self.mlflow.states();
         assert!(states.iter().all(|s| s != "IN_PROGRESS"), "{states:?}");
         phoenix
