@@ -73,7 +73,7 @@ def stored(program, texts):
     with tempfile.TemporaryDirectory() as home:
         native, work = "0199d000-0000-7000-8000-000000000001", Path(home, "work")
         work.mkdir()
-        transcript = Path(home, f".claude/projects/work/{native}.jsonl")
+        transcript = Path(home, f".claude/projects/-repo/{native}.jsonl")
         transcript.parent.mkdir(parents=True)
         with open(transcript, "w") as file:
             for number, text in enumerate(texts):
