@@ -358,6 +358,26 @@ fn a_commit_that_waits_in_its_note_ends_as_one_that_the_ledger_knows() {
     }
 }
 
+/// Git dates a commit when it starts, before a linter in front of our hooks runs for seconds.
+#[test]
+fn a_commit_is_found_behind_a_slow_hook() {
+    let world = World::new();
+    let repo = world.repo();
+    let _lock = world.hold_worker();
+    let mut terminal = Terminal::open(&repo);
+    list_processes(&repo);
+    let hook = |name: &str, script: &str| {
+        let path = repo.dir.join(".git/hooks").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    hook("pre-commit", "sleep 2.1");
+    hook("post-commit", "exit");
+    terminal.run("git commit -q --allow-empty -m 'behind a linter'");
+    repo.siglum(&["status"]).ok();
+    assert_eq!(repo.committer("HEAD"), "human likely");
+}
+
 /// A note has the message as it is: nobody else can read it, and it goes with its commit, whether that was made or refused.
 #[test]
 fn a_message_in_a_note_is_private_and_goes_with_its_commit() {

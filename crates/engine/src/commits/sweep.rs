@@ -23,6 +23,9 @@ use crate::{EngineError, World};
 
 /// How many commits one look at a checkout goes back at most.
 const LOOK_BACK: usize = 1000;
+/// How long before an intent its commit may be dated, in ms: git reads its clock as it starts, before the hooks in front of
+/// ours (linters, tests) run. That HEAD had not moved yet is seen with the intent itself.
+const HOOKS_BEFORE_MS: i64 = 10 * 60 * 1000;
 /// An intent of another host or namespace, whose git cannot be seen, stays open this long, in ms.
 const UNSEEN_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -289,7 +292,7 @@ fn alone(
 fn fitting(open: &[IntentRecord], facts: &CommitFacts) -> Option<usize> {
     let soon = |at: Timestamp| {
         let later = facts.committed.millis_since(at);
-        (-1_000..=SOON_MS).contains(&later)
+        (-HOOKS_BEFORE_MS..=SOON_MS).contains(&later)
     };
     let draft = |i: &IntentRecord| draft_digest(i.scene.checkpoint, &facts.tree, &facts.subject);
     // Its own trailer would name it: what the message names was there before.
