@@ -76,6 +76,33 @@ pub(super) enum Fault {
     NewKey,
 }
 
+impl Fault {
+    /// The verb that goes wrong, if it is one alone.
+    pub(super) fn verb(self) -> Option<&'static str> {
+        match self {
+            Self::Lost(verb)
+            | Self::Alternate(verb)
+            | Self::Blind(verb)
+            | Self::Forgets(verb)
+            | Self::Reversed(verb)
+            | Self::Shortened(verb)
+            | Self::Doubled(verb)
+            | Self::Unlimited(verb)
+            | Self::Ignores(verb, _)
+            | Self::Affirms(verb)
+            | Self::Denies(verb)
+            | Self::GoesBack(verb)
+            | Self::OneMore(verb)
+            | Self::Spreads(verb)
+            | Self::Undue(verb)
+            | Self::DropsPending(verb)
+            | Self::StaysParked(verb)
+            | Self::OnlyForward(verb) => Some(verb),
+            _ => None,
+        }
+    }
+}
+
 /// What a verb does, as far as faults go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {

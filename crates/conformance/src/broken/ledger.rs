@@ -1,52 +1,42 @@
 //! A store with one fault, around a good one.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex};
 
 use siglum_domain::LedgerId;
 use siglum_ledger::{Durability, Ledger, LedgerError, SearchIndex, Transaction};
 
 use super::Fault;
-use crate::tests::open;
+use crate::tests::{directory, open_or_copy};
 
 type Work<'a> = &'a mut dyn FnMut(&mut dyn Transaction) -> Result<(), LedgerError>;
+
+/// The names of verbs that were called.
+pub(super) type Called = BTreeSet<&'static str>;
 
 /// A shelf whose stores have one fault.
 pub(super) struct Broken {
     dir: tempfile::TempDir,
     fault: Fault,
     opened: Cell<u32>,
-}
-
-/// An empty store, made once: to copy it is faster than to make another one.
-fn template() -> &'static [u8] {
-    static TEMPLATE: OnceLock<Vec<u8>> = OnceLock::new();
-    TEMPLATE.get_or_init(|| {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("ledger.db");
-        drop(open(&path).unwrap());
-        let db = rusqlite::Connection::open(&path).unwrap();
-        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            .unwrap();
-        drop(db);
-        std::fs::read(&path).unwrap()
-    })
+    called: Arc<Mutex<Called>>,
 }
 
 impl Broken {
     pub(super) fn new(fault: Fault) -> Self {
-        let memory = std::path::Path::new("/dev/shm");
-        let dir = if memory.is_dir() {
-            tempfile::tempdir_in(memory)
-        } else {
-            tempfile::tempdir()
-        };
         Self {
-            dir: dir.unwrap(),
+            dir: directory(),
             fault,
             opened: Cell::new(0),
+            called: Arc::default(),
         }
+    }
+
+    /// The verbs that were called so far, through any handle.
+    pub(super) fn called(&self) -> Called {
+        self.called.lock().unwrap().clone()
     }
 
     fn path(&self) -> PathBuf {
@@ -62,16 +52,14 @@ impl Broken {
 impl crate::Shelf for Broken {
     fn open(&self) -> Result<Box<dyn Ledger + Send>, LedgerError> {
         let path = self.path();
-        if !path.exists() {
-            std::fs::write(&path, template()).unwrap();
-        }
         let nth = self.opened.replace(self.opened.get() + 1);
         Ok(Box::new(BrokenLedger {
-            good: open(&path)?,
+            good: open_or_copy(&path)?,
             state: State {
                 fault: self.fault,
                 nth,
                 calls: 0,
+                called: Arc::clone(&self.called),
             },
         }))
     }
@@ -84,6 +72,14 @@ pub(super) struct State {
     pub(super) nth: u32,
     /// How often the faulty verb was called.
     pub(super) calls: u64,
+    called: Arc<Mutex<Called>>,
+}
+
+impl State {
+    /// Keeps that a verb was called.
+    pub(super) fn note(&self, verb: &'static str) {
+        self.called.lock().unwrap().insert(verb);
+    }
 }
 
 /// A ledger with one fault.
@@ -176,6 +172,7 @@ impl Ledger for BrokenLedger {
     }
 
     fn index(&mut self) -> Result<&mut dyn SearchIndex, LedgerError> {
+        self.note_index();
         Ok(self)
     }
 }

@@ -35,6 +35,13 @@ pub(super) const FAULTS: &[Fault] = &[
 type Result<T> = std::result::Result<T, LedgerError>;
 
 impl BrokenLedger {
+    /// Whoever has the index may call any verb of it.
+    pub(super) fn note_index(&self) {
+        for verb in FAULTS.iter().filter_map(|fault| fault.verb()) {
+            self.state.note(verb);
+        }
+    }
+
     fn has(&self, fault: Fault) -> bool {
         self.state.fault == fault
     }

@@ -1,5 +1,8 @@
 //! The suite on broken stores.
 
+use std::collections::HashMap;
+
+use super::ledger::Called;
 use super::{
     Broken, Fault, Kind, access, audit, commits, contexts, forgetting, heartbeats, integrity, log,
     own, pipelines, projections, queue, replicas, requests, retention, runs, search, sessions,
@@ -9,9 +12,23 @@ use crate::{Check, Shelf, checks, run};
 
 fn all_caught(faults: impl IntoIterator<Item = Fault>) {
     let mut order = checks();
+    // What each check calls, once it has come to its end.
+    let mut called: HashMap<&str, Called> = HashMap::new();
     let mut missed = Vec::new();
     for fault in faults {
-        let catches = |check: &Check| check.run(&Broken::new(fault)).is_err();
+        // A check that never calls the faulty verb is the last to catch it.
+        order.sort_by_key(|check| match (fault.verb(), called.get(check.name)) {
+            (Some(verb), Some(called)) => !called.contains(verb),
+            _ => false,
+        });
+        let catches = |check: &Check| {
+            let store = Broken::new(fault);
+            let is_caught = check.run(&store).is_err();
+            if !is_caught {
+                called.insert(check.name, store.called());
+            }
+            is_caught
+        };
         // What caught one fault of a verb often catches the next.
         match order.iter().position(catches) {
             Some(found) => order[..=found].rotate_right(1),

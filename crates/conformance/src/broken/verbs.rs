@@ -62,6 +62,7 @@ macro_rules! broken {
             [$($({ stringify!($limit); stringify!($name) },)?)*].as_slice();
         impl $trait for BrokenTx<'_> {
             $(fn $name(&mut self, $($arg: $ty,)* $($limit: usize)?) -> Result<$out, LedgerError> {
+                self.state.note(stringify!($name));
                 $(let $limit = self.most(stringify!($name), $limit);)?
                 broken!(@$kind self $name ($($arg,)* $($limit)?))
             })*

@@ -395,7 +395,7 @@ fn run_all(fresh: &dyn Fn() -> Box<dyn Shelf>) {
 
 #[test]
 fn sqlite_finds_what_it_is_asked_for() {
-    run_all(&|| Box::new(Sqlite(tempfile::tempdir().unwrap())));
+    run_all(&|| Box::new(Sqlite::new()));
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ledger.db");
     drop(super::open(&path).unwrap());

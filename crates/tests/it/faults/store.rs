@@ -61,6 +61,14 @@ pub(crate) fn each_store(scenario: impl Fn(&mut Store)) {
     on_a_server(&scenario);
 }
 
+/// The same for a scenario that waits more than it works: on all stores at once.
+pub(crate) fn each_store_at_once(scenario: impl Fn(&mut Store) + Sync) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| on_a_file(&scenario));
+        scope.spawn(|| on_a_server(&scenario));
+    });
+}
+
 pub(crate) fn on_a_file(scenario: impl Fn(&mut Store)) {
     let world = World::new();
     let place = Place::File(world.siglum_home().join("ledger.db"));

@@ -7,7 +7,9 @@ use serde_json::json;
 
 use super::client::{id, secret, turn_body};
 use super::raw::{Raw, ask, ask_from, connect};
-use super::server::{Gateway, base, each_store, on_a_file, stored, tenant, token};
+use super::server::{
+    Gateway, base, each_store, each_store_at_once, on_a_file, stored, tenant, token,
+};
 use crate::harness::until;
 
 /// Kilobytes that the gateway may have in use, whatever is sent to it.
@@ -484,7 +486,7 @@ fn one_token_has_so_many_connections_and_another_one_its_own() {
 #[test]
 fn one_token_has_so_many_requests_at_once_and_another_one_is_served() {
     const MOST: usize = 256;
-    each_store(|store| {
+    each_store_at_once(|store| {
         let gateway = Gateway::start(store);
         let (other, _) = token(store, tenant(store), None, None);
         let begin = head(&gateway, "content-length: 1000\r\n");

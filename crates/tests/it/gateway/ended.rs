@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::client::{id, links, secret, turn_body};
 use super::created::{ALL, all};
 use super::server::{
-    Gateway, LONG, Store, audited, base, each_store, linked, on_a_file, on_a_server, stored,
+    Gateway, LONG, Store, audited, base, each_store, each_store_at_once, linked, stored,
 };
 
 #[test]
@@ -65,10 +65,7 @@ fn a_phase_is_changed_for_good_or_refused() {
 
 #[test]
 fn a_session_whose_token_ran_out_ends_as_expired_with_its_links() {
-    std::thread::scope(|scope| {
-        scope.spawn(|| on_a_file(|store| runs_out(store)));
-        scope.spawn(|| on_a_server(|store| runs_out(store)));
-    });
+    each_store_at_once(|store| runs_out(store));
 }
 
 fn runs_out(store: &Store) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{id, secret, turn_body};
-use super::server::{Gateway, LONG, Store, audited, base, each_store};
+use super::server::{Gateway, LONG, Store, audited, base, each_store_at_once};
 use crate::harness::{until, until_within};
 
 /// Creates a session with a turn; its id and its token.
@@ -44,7 +44,7 @@ fn output(gateway: &Gateway) -> Value {
 
 #[test]
 fn old_sessions_are_forgotten_unless_something_holds_them() {
-    each_store(|store| {
+    each_store_at_once(|store| {
         let gateway = Gateway::start(store);
         let (old, token) = worked(&gateway, "old");
         end(&gateway, &old, &token);
@@ -79,7 +79,7 @@ fn old_sessions_are_forgotten_unless_something_holds_them() {
 
 #[test]
 fn nothing_goes_by_age_unless_a_setting_says_so() {
-    each_store(|store| {
+    each_store_at_once(|store| {
         let gateway = Gateway::start(store);
         let (old, token) = worked(&gateway, "old");
         end(&gateway, &old, &token);

@@ -18,7 +18,9 @@ use siglum_ledger::{Ledger, SqliteLedger};
 use siglum_platform::clock;
 
 use super::client::Client;
-pub(crate) use crate::faults::store::{Store, each_store, on_a_file, on_a_server};
+pub(crate) use crate::faults::store::{
+    Store, each_store, each_store_at_once, on_a_file, on_a_server,
+};
 use crate::harness::{World, until};
 
 /// A gateway that is served, and the token of a launcher for it.

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::bounds::connections;
 use super::client::{Client, id, secret, turn_body};
 use super::raw::{Raw, ask, connect};
-use super::server::{Gateway, base, each_store, tenant, token};
+use super::server::{Gateway, base, each_store_at_once, tenant, token};
 use crate::harness::until_within;
 
 /// Connections of the token that does not read.
@@ -109,7 +109,7 @@ impl Drop for Sipping<'_> {
 
 #[test]
 fn who_reads_slowly_takes_from_nobody_else() {
-    each_store(|store| {
+    each_store_at_once(|store| {
         let gateway = Gateway::start(store);
         let (session, _) = large_session(&gateway);
         let (slow, _) = token(store, tenant(store), Some(&session), None);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::played::{put, ran, texts, ticks};
-use crate::gateway::server::{each_store, on_a_file};
+use crate::gateway::server::{each_store, each_store_at_once, on_a_file};
 use crate::harness::{until, until_within};
 use crate::messages::played::{AGENT, serve};
 
@@ -14,7 +14,7 @@ const LOST: Duration = Duration::from_secs(100);
 
 #[test]
 fn ten_isolated_ticks_have_ten_contexts_and_one_route() {
-    each_store(|store| {
+    each_store_at_once(|store| {
         let gateway = serve(store, &[]);
         let client = gateway.launcher();
         // Two look after one store: each tick is one's.
@@ -58,7 +58,7 @@ fn ten_isolated_ticks_have_ten_contexts_and_one_route() {
 
 #[test]
 fn a_tick_whose_gateway_is_killed_is_listed_and_not_run_again() {
-    each_store(|store| {
+    each_store_at_once(|store| {
         let mut gateway = serve(store, &[]);
         let marks = store.world.root.join("marks");
         let mark = format!(
