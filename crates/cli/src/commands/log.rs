@@ -7,8 +7,8 @@ use serde::Serialize;
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::{AgentName, Oid, SessionId};
 use siglum_engine::commits::answers::Asker;
+use siglum_engine::views::commit_log::{self, CommitLog, LogFilter, LoggedCommit};
 use siglum_engine::views::commits::CommitSummaryJson;
-use siglum_engine::views::overview::{self, CommitLog, LogFilter, LoggedCommit};
 use siglum_gitstore::GitError;
 use siglum_ledger::SessionRecord;
 
@@ -124,7 +124,7 @@ fn read_log(cx: &Cx, filter: &LogFilter) -> Result<(CommitLog, Sources), Command
         true => None,
         false => Some(&mut ask),
     };
-    let found = overview::log(&cx.git(), &mut ledger, id, filter, asker);
+    let found = commit_log::log(&cx.git(), &mut ledger, id, filter, asker);
     let log = found.map_err(|error| match (error, &filter.range) {
         (siglum_engine::EngineError::Git(GitError::Refused { .. }), Some(range))
             if cx.git().check_access().is_ok() =>
@@ -322,7 +322,7 @@ impl Json {
 mod tests {
     use siglum_domain::{Oid, Timestamp};
     use siglum_engine::commits::why::Claim;
-    use siglum_engine::views::overview::Lines;
+    use siglum_engine::views::commit_log::Lines;
     use siglum_gitstore::ListedCommit;
 
     use super::*;

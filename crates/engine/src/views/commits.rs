@@ -6,7 +6,7 @@ use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::evidence::{Attestation, Basis, Committer, Evidence, Judgement, Verdict};
 
-use super::overview::{CommitLog, Lines, LoggedCommit};
+use super::commit_log::{CommitLog, Lines, LoggedCommit};
 use super::session::{ForgottenJson, LinkJson};
 use crate::commits::origins::Origin;
 use crate::commits::prompts::Prompt;
