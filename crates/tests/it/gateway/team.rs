@@ -333,6 +333,41 @@ fn without_commands(mut answer: Value) -> Value {
     answer
 }
 
+fn has_null(answer: &Value) -> bool {
+    match answer {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(fields) => fields.values().any(has_null),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// What is not known is absent from an answer, whoever gives it.
+#[track_caller]
+fn have_no_null(repo: &Repo<'_>, gateway: &Gateway) {
+    let here = |args: &[&str]| repo.world.json(&repo.dir, args);
+    let head = repo.id("HEAD");
+    let why = ("why", json!({}));
+    let by_tool = mcp::ask(repo, &[why], |command| repo.sh(command).ok());
+    let mut answers = vec![
+        here(&["why"]),
+        here(&["why", "HEAD~"]),
+        here(&["why", "a.txt"]),
+        here(&["log"]),
+        here(&["show", "one"]),
+        here(&["session", "list"]),
+        here(&["status"]),
+        mcp::data(&by_tool[0]).clone(),
+    ];
+    let paths = ["/v1/commits", "/v1/sessions", "/v1/checkpoints"].map(str::to_owned);
+    for path in paths.into_iter().chain([format!("/v1/commits/{head}")]) {
+        answers.push(gateway.launcher().get(&path).is(200));
+    }
+    for answer in answers {
+        assert!(!has_null(&answer), "{answer}");
+    }
+}
+
 #[test]
 fn a_question_has_one_answer_at_every_door() {
     on_a_file(|store| {
@@ -392,6 +427,7 @@ fn a_question_has_one_answer_at_every_door() {
         assert_eq!(get(&format!("/v1/checkpoints/{id}")), *checkpoint);
         let shown = world.json(&repo.dir, &["checkpoint", "show", id]);
         assert_eq!(without(shown, &["about", "commits"]), *checkpoint);
+        have_no_null(&repo, &gateway);
     });
 }
 

@@ -56,6 +56,7 @@ pub struct Args {
 pub struct Json {
     entries: Vec<EntryJson>,
     /// Where the next page begins, if there are more: the value of `--before`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
 }
 
@@ -70,12 +71,17 @@ struct EntryJson {
     /// `done` or `refused`.
     outcome: String,
     /// Why it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// Because of which field.
+    #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pipeline: Option<String>,
     /// The details, unless they were erased.
+    #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<Value>,
     digest: String,
 }

@@ -47,9 +47,12 @@ struct RowJson {
     at: String,
     /// `traces`, `logs` or `metrics`.
     signal: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     trace_id: Option<String>,
     /// The span of the first record.
+    #[serde(skip_serializing_if = "Option::is_none")]
     span_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     /// What the first record is called.
     name: String,

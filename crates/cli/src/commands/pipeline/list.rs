@@ -55,7 +55,9 @@ struct Row {
     sessions: u64,
     live: u64,
     commits: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<String>,
     duration_ms: u64,
 }
