@@ -284,7 +284,7 @@ fn author_counts(commit: &LoggedCommit, sessions: &BTreeMap<SessionId, SessionRe
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
-    commits: Vec<Commit>,
+    items: Vec<Commit>,
     /// Whether there are more than were asked for.
     more: bool,
     /// Whether an import of the repository runs, or did not come to its end.
@@ -306,7 +306,7 @@ impl Json {
     fn from_log(log: &CommitLog, sources: &Sources) -> Self {
         let commits = log.commits.iter();
         Self {
-            commits: commits
+            items: commits
                 .map(|commit| Commit {
                     commit: CommitSummaryJson::from_log(log, commit),
                     source: source(commit, sources).map(SourceJson::from),

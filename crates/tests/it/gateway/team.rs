@@ -86,7 +86,7 @@ fn answers(clone: &Repo<'_>, home: &Value, gateway: &str) {
     let session = &home["committer"]["session"];
     assert_eq!(&line["line"]["author"]["session"], session, "{line}");
     let log = world.json(&clone.dir, &["log"]);
-    let [work, base] = log["commits"].as_array().unwrap().as_slice() else {
+    let [work, base] = log["items"].as_array().unwrap().as_slice() else {
         panic!("{log}");
     };
     assert_eq!(&work["committer"]["session"], session, "{log}");
@@ -535,8 +535,8 @@ fn an_attested_commit_passes_a_check_with_its_word_and_can_be_denied() {
         let words = "attested by token tests of Acme Forge";
         assert!(shown.stdout.contains(words), "{shown:?}");
         let log = pipeline.json(&clone.dir, &["log"]);
-        assert_eq!(log["commits"][0]["attested"], true, "{log}");
-        assert_eq!(log["commits"][0]["committer"]["session"], session, "{log}");
-        assert_eq!(log["commits"][1]["attested"], false, "{log}");
+        assert_eq!(log["items"][0]["attested"], true, "{log}");
+        assert_eq!(log["items"][0]["committer"]["session"], session, "{log}");
+        assert_eq!(log["items"][1]["attested"], false, "{log}");
     });
 }

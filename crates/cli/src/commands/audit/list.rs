@@ -54,7 +54,7 @@ pub struct Args {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
-    entries: Vec<EntryJson>,
+    items: Vec<EntryJson>,
     /// Where the next page begins, if there are more: the value of `--before`.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
@@ -134,8 +134,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let next = entries.last().map(|e| e.number).filter(|_| more);
     if cx.ui.json {
-        let entries = entries.iter().map(EntryJson::from_entry).collect();
-        return cx.ui.json(SCHEMA, Json { entries, next });
+        let items = entries.iter().map(EntryJson::from_entry).collect();
+        return cx.ui.json(SCHEMA, Json { items, next });
     }
     if entries.is_empty() {
         cx.ui.status(match filter.before {

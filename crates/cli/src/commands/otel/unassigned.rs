@@ -34,7 +34,7 @@ pub struct Args {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
-    unassigned: Vec<RowJson>,
+    items: Vec<RowJson>,
     /// All records that have no session, listed or not.
     records: u64,
 }
@@ -83,15 +83,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Ok((tx.unassigned(None, args.limit)?, tx.unassigned_depth()?))
     })?;
     if cx.ui.json {
-        let unassigned = rows.iter().map(RowJson::from_record).collect();
+        let items = rows.iter().map(RowJson::from_record).collect();
         let records = depth.records;
-        return cx.ui.json(
-            SCHEMA,
-            Json {
-                unassigned,
-                records,
-            },
-        );
+        return cx.ui.json(SCHEMA, Json { items, records });
     }
     if rows.is_empty() {
         cx.ui.status("No unassigned telemetry.");
