@@ -74,10 +74,8 @@ pub fn shown(
     tx: &mut dyn Transaction,
     records: &[CheckpointRecord],
 ) -> Result<Vec<CheckpointJson>, LedgerError> {
-    let names = match records.iter().any(|record| record.repository.is_some()) {
-        true => repositories::names_by_id(tx)?,
-        false => BTreeMap::new(),
-    };
+    let ids = records.iter().filter_map(|record| record.repository);
+    let names = repositories::names_of(tx, ids)?;
     let shown = |record| CheckpointJson::read(tx, record, &names);
     records.iter().map(shown).collect()
 }

@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use siglum_domain::evidence::{Case, Committer, Verdict, join_attestations, judge};
+use siglum_domain::evidence::{Attestation, Case, Committer, Verdict, join_attestations, judge};
 use siglum_domain::provenance::Origin;
 use siglum_domain::{AgentName, CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_gitstore::{Git, ListedCommit, Listing};
 use siglum_ledger::{
-    CommitRecord, FileAuthors, Ledger, LedgerError, SeenBy, SessionRecord, Transaction, read,
+    CommitRecord, FileAuthors, Ledger, LedgerError, SeenBy, SessionRecord, StatementRecord,
+    Transaction, read,
 };
 
 use crate::EngineError;
 use crate::commits::answers::{Asker, CommitAnswer};
-use crate::commits::attestations::{answered_record, attestations_of};
+use crate::commits::attestations::attestations_among;
 use crate::commits::elsewhere;
 use crate::commits::origins::{makers, origins_of};
 use crate::commits::shown::Shown;
@@ -107,7 +108,7 @@ pub struct CommitLog {
     pub commits: Vec<LoggedCommit>,
     /// The sessions that they name.
     pub sessions: BTreeMap<SessionId, SessionRecord>,
-    /// What the repositories of this ledger are called.
+    /// What their repositories are called.
     pub repositories: BTreeMap<RepositoryId, String>,
     pub more: bool,
     /// Whether an import of the repository runs, or did not come to its end.
@@ -232,15 +233,11 @@ fn logged(
 ) -> Result<LoggedCommit, LedgerError> {
     let found = elsewhere::known_elsewhere(tx, repository, &git.commit)?;
     let place = found.as_ref().map(|r| r.repository).or(repository);
-    let claim = match place {
-        Some(place) => {
-            let here = repository.unwrap_or(place);
-            why::claim(&why::stated(tx, (place, here), &git.commit)?)
-        }
-        None => None,
-    };
+    let stated = tx.statements_of_commit_anywhere(&git.commit)?;
+    let here = |place| [place, repository.unwrap_or(place)];
+    let claim = place.and_then(|place| claim_in(&stated, &here(place)));
+    let attestations = attestations_among(tx, stated, None)?;
     let Some(record) = found else {
-        let attestations = attestations_of(tx, &git.commit, None)?;
         let judgement = join_attestations(judge(&Case::default()), &attestations);
         return Ok(LoggedCommit {
             git,
@@ -258,7 +255,17 @@ fn logged(
             by_gateway: false,
         });
     };
-    recorded_commit(tx, git, record, claim, None)
+    recorded_commit(tx, git, record, claim, &attestations)
+}
+
+/// What a person says of a commit in some repositories, of all that was stated of it.
+fn claim_in(stated: &[StatementRecord], repositories: &[RepositoryId]) -> Option<Claim> {
+    let mut stated = stated.to_vec();
+    stated.retain(|s| {
+        let place = s.statement.commit().map(|(repository, _)| repository);
+        place.is_some_and(|place| repositories.contains(&place))
+    });
+    why::claim(&stated)
 }
 
 /// Recorded commits with who made them, in the order of the records and from the ledger alone. Of sessions that do not work
@@ -272,13 +279,13 @@ pub fn recorded(
     within: Option<&[RepositoryId]>,
 ) -> Result<CommitLog, LedgerError> {
     let mut log = CommitLog {
-        repositories: repositories::names_by_id(tx)?,
+        repositories: repositories::names_of(tx, records.iter().map(|r| r.repository))?,
         ..CommitLog::default()
     };
-    let mut shown = Shown::new(within);
     for record in records {
-        let place = record.repository;
-        let claim = why::claim(&why::stated(tx, (place, place), &record.commit)?);
+        let stated = tx.statements_of_commit_anywhere(&record.commit)?;
+        let claim = claim_in(&stated, &[record.repository]);
+        let attestations = attestations_among(tx, stated, within)?;
         let facts = record.facts.as_ref();
         let git = ListedCommit {
             commit: record.commit.clone(),
@@ -286,16 +293,14 @@ pub fn recorded(
             author: facts.map(|f| f.author.clone()).unwrap_or_default(),
             subject: facts.map(|f| f.subject.clone()).unwrap_or_default(),
         };
-        let commit = recorded_commit(tx, git, record, claim, within)?;
-        for id in named(&commit) {
-            if !log.sessions.contains_key(&id)
-                && shown.has(tx, id)?
-                && let Some(record) = tx.session(id)?
-            {
-                log.sessions.insert(id, record);
-            }
-        }
+        let commit = recorded_commit(tx, git, record, claim, &attestations)?;
         log.commits.push(commit);
+    }
+    let shown = Shown::new(within);
+    for id in log.commits.iter().flat_map(named).collect::<BTreeSet<_>>() {
+        if let Some(record) = shown.record(tx, id)? {
+            log.sessions.insert(id, record);
+        }
     }
     Ok(log)
 }
@@ -305,14 +310,14 @@ fn recorded_commit(
     git: ListedCommit,
     record: CommitRecord,
     claim: Option<Claim>,
-    within: Option<&[RepositoryId]>,
+    attestations: &[Attestation],
 ) -> Result<LoggedCommit, LedgerError> {
-    let record = answered_record(tx, record, within)?;
+    let judgement = join_attestations(record.judgement, attestations);
     let lines = tx.authors(record.repository, &record.commit)?;
     let origins = match record.seen_by {
         SeenBy::Rewrite => {
             let origins = origins_of(tx, record.repository, &record.commit)?;
-            makers(&origins, record.judgement.committer)
+            makers(&origins, judgement.committer)
         }
         _ => Vec::new(),
     };
@@ -321,10 +326,10 @@ fn recorded_commit(
         repository: Some(record.repository),
         recorded: true,
         recorded_at: Some(record.at),
-        committer: record.judgement.committer,
-        verdict: record.judgement.verdict,
-        is_attested: record.judgement.is_attested(),
-        candidates: record.judgement.candidates,
+        committer: judgement.committer,
+        verdict: judgement.verdict,
+        is_attested: judgement.is_attested(),
+        candidates: judgement.candidates,
         origins,
         claim,
         checkpoint: record.checkpoint,

@@ -97,25 +97,43 @@ pub fn stand(
     tx: &mut dyn Transaction,
     listing: SessionListing,
 ) -> Result<Listed, LedgerError> {
+    let bindings = match listing.record.ended_at {
+        Some(_) => Vec::new(),
+        None => undamaged(tx.bindings(listing.record.id))?.unwrap_or_default(),
+    };
+    let bound = bindings.first();
+    let alive = bound.and_then(|b| (here.alive)(&b.process));
+    stand_of_process(tx, listing, bound.is_some(), alive)
+}
+
+/// Where a session stands that no process is bound to, such as one that was created just now.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn stand_unbound(
+    tx: &mut dyn Transaction,
+    listing: SessionListing,
+) -> Result<Listed, LedgerError> {
+    stand_of_process(tx, listing, false, None)
+}
+
+fn stand_of_process(
+    tx: &mut dyn Transaction,
+    listing: SessionListing,
+    is_bound: bool,
+    alive: Option<bool>,
+) -> Result<Listed, LedgerError> {
     let stated = undamaged(tx.statements_of_session(listing.record.id))?.unwrap_or_default();
     let links = statements::links(&stated);
-    if listing.record.ended_at.is_some() {
-        return Ok(Listed {
-            listing,
-            links,
-            statements: stated,
-            stand: Stand::Ended,
-            alive: None,
-        });
-    }
-    let bindings = undamaged(tx.bindings(listing.record.id))?.unwrap_or_default();
-    let process = bindings.into_iter().next();
-    let alive = process.as_ref().and_then(|p| (here.alive)(&p.process));
-    let stand = match (&process, alive) {
-        (_, Some(false)) => Stand::Ended,
-        (None, _) if listing.record.origin == SessionOrigin::Import => Stand::Imported,
-        _ if listing.summary.state == "working" => Stand::Working,
-        _ => Stand::Waiting,
+    let record = &listing.record;
+    let stand = if record.ended_at.is_some() || alive == Some(false) {
+        Stand::Ended
+    } else if !is_bound && record.origin == SessionOrigin::Import {
+        Stand::Imported
+    } else if listing.summary.state == "working" {
+        Stand::Working
+    } else {
+        Stand::Waiting
     };
     Ok(Listed {
         listing,

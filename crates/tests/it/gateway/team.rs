@@ -110,6 +110,14 @@ fn a_colleagues_commit_is_answered_and_still_is_when_the_gateway_is_away() {
         let home = laptop.json(&repo.dir, &["why"]);
         assert_eq!(home["committer"]["verdict"], "certain", "{home}");
         assert_eq!(home["prompt"]["text"], PROMPT, "{home}");
+        // A list names the repository of a replica as its own record does.
+        let head = repo.id("HEAD");
+        let get = |path: &str| gateway.launcher().get(path).is(200);
+        let known = get(&format!("/v1/commits/{head}"));
+        let listed = get(&format!("/v1/commits?prefix={}", &head[..12]));
+        let name = known["items"][0]["repository"].as_str().unwrap();
+        assert!(name.contains(':'), "{known}");
+        assert_eq!(listed["items"][0]["repository"], name, "{listed}");
         let colleague = asking(store, &gateway, Scope::Read);
         let clone = cloned(&colleague, &repo);
         answers(&clone, &home, &gateway.address);
