@@ -82,7 +82,7 @@ class Place:
 
     def seen_by(self):
         """What showed Siglum each commit of the last work."""
-        return [json.loads(self.siglum("why", commit, "--json"))["data"]["seen_by"] for commit in self.made]
+        return [json.loads(self.siglum("why", commit, "--json"))["data"].get("seen_by") for commit in self.made]
 
     def files(self):
         """The checkout, git's hooks and git's settings."""

@@ -106,8 +106,9 @@ class Place:
         return [file.name for spool in spools if spool.is_dir() for file in spool.rglob("*") if file.is_file()]
 
     def answers(self, program, what):
-        log = self.answer(program, "log", "--limit", "50")["commits"]
-        named = {commit["commit"]: commit["committer"]["conversation_id"] for commit in log}
+        log = self.answer(program, "log", "--limit", "50")
+        log = log["items"] if "items" in log else log["commits"]  # as older programs call them
+        named = {commit["commit"]: commit["committer"].get("conversation_id") for commit in log}
         wrong = {session: named.get(commit) for commit, session in self.made.items() if named.get(commit) != session}
         show(f"{what}: {len(self.made)} commits, each its session's", not wrong, wrong or "")
 

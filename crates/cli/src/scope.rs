@@ -361,6 +361,7 @@ pub struct ScopeJson {
     /// Whether sessions of no repository may.
     no_repository: bool,
     /// Only sessions that began then or later may; absent where all may.
+    #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<String>,
     /// `verdicts`, `prompts` or `conversations`: how much of each leaves.
     kinds: String,
@@ -373,6 +374,7 @@ pub struct ScopeJson {
 struct RepositoryJson {
     id: String,
     /// Its git directory, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
 }
 

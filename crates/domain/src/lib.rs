@@ -31,6 +31,8 @@ pub mod provenance;
 pub mod pull_request;
 pub mod receipt;
 pub mod redact;
+#[cfg(feature = "schemas")]
+mod schemas;
 pub mod scope;
 pub mod search;
 mod shell;

@@ -11,7 +11,7 @@ use crate::harness::{Ran, World};
 fn audit(world: &World, args: &[&str]) -> Vec<Value> {
     let list = [&["audit", "list"], args].concat();
     let listed = world.json(&world.root, &list);
-    let mut entries = listed["entries"].as_array().unwrap().clone();
+    let mut entries = listed["items"].as_array().unwrap().clone();
     entries.reverse();
     entries
 }

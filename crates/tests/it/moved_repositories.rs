@@ -22,7 +22,7 @@ pub(crate) fn listed(repo: &Repo<'_>) -> Vec<String> {
 /// The verdicts that `siglum log` shows, newest commit first.
 pub(crate) fn verdicts(repo: &Repo<'_>) -> Vec<String> {
     let log = repo.world.json(&repo.dir, &["log"]);
-    let commits = log["commits"].as_array().unwrap().iter();
+    let commits = log["items"].as_array().unwrap().iter();
     let verdict = |c: &Value| c["committer"]["verdict"].as_str().unwrap().to_owned();
     commits.map(verdict).collect()
 }

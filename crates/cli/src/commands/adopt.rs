@@ -44,8 +44,10 @@ pub struct Args {
 pub struct Json {
     commit: String,
     /// The session that the commit is said to be of now.
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// The session that it was said to be of before.
+    #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<String>,
     /// Who stated it.
     by: String,

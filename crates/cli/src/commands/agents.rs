@@ -252,14 +252,19 @@ pub struct AgentJson {
     /// `installed`, `none`, `partial`, `other program`, `not trusted`, `disabled` or `unreadable`.
     hooks: String,
     /// What is wrong with them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
     /// Whether the agent runs them as they are; absent where there are none that it could.
+    #[serde(skip_serializing_if = "Option::is_none")]
     trusted: Option<bool>,
     /// The settings file with the hooks.
+    #[serde(skip_serializing_if = "Option::is_none")]
     settings: Option<String>,
     /// When something was last heard of one of its sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
     last_seen_at: Option<String>,
     /// How many days it keeps transcripts, where it deletes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     transcript_days: Option<u32>,
     /// What its hooks do not report.
     not_reported: Vec<UnreportedJson>,

@@ -50,6 +50,7 @@ pub struct Json {
     file: String,
     bytes: u64,
     /// File versions that were copied now; absent without `--objects`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     versions: Option<usize>,
 }
 

@@ -141,6 +141,7 @@ struct CheckJson {
     text: String,
     details: Vec<String>,
     /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
 }
 

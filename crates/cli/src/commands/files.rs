@@ -53,6 +53,7 @@ pub struct Json {
 struct Touched {
     session: String,
     agent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     /// How many edits of the file were seen.
     edits: usize,
@@ -63,6 +64,7 @@ struct Touched {
     /// The commits with lines of the file that it wrote, newest first.
     commits: Vec<String>,
     /// The command that resumes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     resume: Option<String>,
 }
 

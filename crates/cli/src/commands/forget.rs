@@ -108,6 +108,7 @@ struct SessionJson {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FoundJson {
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// The place in words.
     place: String,

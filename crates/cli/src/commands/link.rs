@@ -78,6 +78,7 @@ pub struct Args {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     session: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     conversation_id: Option<String>,
     /// What is attached now.
     links: Vec<LinkJson>,

@@ -7,8 +7,8 @@ use serde::Serialize;
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::{AgentName, Oid, SessionId};
 use siglum_engine::commits::answers::Asker;
+use siglum_engine::views::commit_log::{self, CommitLog, LogFilter, LoggedCommit};
 use siglum_engine::views::commits::CommitSummaryJson;
-use siglum_engine::views::overview::{self, CommitLog, LogFilter, LoggedCommit};
 use siglum_gitstore::GitError;
 use siglum_ledger::SessionRecord;
 
@@ -124,7 +124,7 @@ fn read_log(cx: &Cx, filter: &LogFilter) -> Result<(CommitLog, Sources), Command
         true => None,
         false => Some(&mut ask),
     };
-    let found = overview::log(&cx.git(), &mut ledger, id, filter, asker);
+    let found = commit_log::log(&cx.git(), &mut ledger, id, filter, asker);
     let log = found.map_err(|error| match (error, &filter.range) {
         (siglum_engine::EngineError::Git(GitError::Refused { .. }), Some(range))
             if cx.git().check_access().is_ok() =>
@@ -284,7 +284,7 @@ fn author_counts(commit: &LoggedCommit, sessions: &BTreeMap<SessionId, SessionRe
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
-    commits: Vec<Commit>,
+    items: Vec<Commit>,
     /// Whether there are more than were asked for.
     more: bool,
     /// Whether an import of the repository runs, or did not come to its end.
@@ -306,7 +306,7 @@ impl Json {
     fn from_log(log: &CommitLog, sources: &Sources) -> Self {
         let commits = log.commits.iter();
         Self {
-            commits: commits
+            items: commits
                 .map(|commit| Commit {
                     commit: CommitSummaryJson::from_log(log, commit),
                     source: source(commit, sources).map(SourceJson::from),
@@ -322,7 +322,7 @@ impl Json {
 mod tests {
     use siglum_domain::{Oid, Timestamp};
     use siglum_engine::commits::why::Claim;
-    use siglum_engine::views::overview::Lines;
+    use siglum_engine::views::commit_log::Lines;
     use siglum_gitstore::ListedCommit;
 
     use super::*;

@@ -61,6 +61,7 @@ pub struct Json {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ChangedJson {
     commit: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
     /// The answer before: a session's id, `human` or `unknown`, and the verdict.
     before: (String, String),

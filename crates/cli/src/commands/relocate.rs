@@ -58,6 +58,7 @@ pub struct Json {
     /// The repositories of this machine; none where one was named.
     repositories: Vec<RepositoryJson>,
     /// The repository that was named, and what became of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     stated: Option<StatedJson>,
 }
 
@@ -70,6 +71,7 @@ struct RepositoryJson {
     /// The checkout that it was known by.
     path: String,
     /// Where it is fetched from.
+    #[serde(skip_serializing_if = "Option::is_none")]
     remote: Option<String>,
     /// `in_place`, `moved`, `cloned` (it is gone, and `matches` are its clones), `unclear` (it is gone, and `matches` may be
     /// clones or forks) or `missing`.

@@ -62,6 +62,7 @@ pub struct Args {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// Where the ledger from before is.
+    #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<String>,
     /// Sessions that are due again, over all projections.
     due: u64,
@@ -70,6 +71,7 @@ pub struct Json {
     /// Deliveries that waited for a sound ledger, and which the worker takes in now.
     waiting: usize,
     /// File versions that were brought back; absent without `--objects`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     versions: Option<usize>,
 }
 

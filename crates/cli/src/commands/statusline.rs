@@ -53,6 +53,7 @@ pub struct Args {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// Absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     current: Option<Current>,
 }
 
@@ -62,6 +63,7 @@ pub struct Json {
 struct Current {
     session: String,
     agent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     turns: u64,
     /// In US dollars, as text; `unknown` where no price is known.

@@ -54,6 +54,7 @@ pub struct Json {
     /// The place of the entry in the log.
     entry: u64,
     at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<String>,
     /// `prompt`, `message`, `tool_started`, `tool_ended`, `stopped`, `compacted` or `session_ended`.
     kind: String,

@@ -124,18 +124,25 @@ pub struct TokenJson {
     scope: String,
     /// The rights that it is limited to: `sync`, `read`, `run`, `drive`, `admin`. Absent where it may everything that its
     /// scope allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
     may: Option<Vec<String>>,
     /// The repositories that it is limited to, by remote or id. Absent where it is limited to none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     repositories: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// `active`, `replaced` (it still holds for a while), `expired` or `revoked`.
     state: String,
     by: String,
     created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     revoked_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     replaced_by: Option<String>,
     /// When its use was last noted, which is done once an hour.
+    #[serde(skip_serializing_if = "Option::is_none")]
     last_used_at: Option<String>,
 }
 

@@ -53,10 +53,13 @@ pub struct Json {
     /// `deb`, `npm`, `npx`, `pipx`, `uv`, `pip`, `homebrew`, `install script`, `cargo`, or `unknown`.
     installed_by: String,
     /// The line that brings the newest release; absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     upgrade: Option<String>,
     /// Absent where there is no ledger yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
     ledger: Option<LedgerJson>,
     /// Absent without `--release`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     release: Option<ReleaseJson>,
 }
 
@@ -79,6 +82,7 @@ struct ReleaseJson {
     version: String,
     is_newer: bool,
     /// The schema that it writes; absent where it does not know this kind of store.
+    #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<u32>,
     /// Whether its first command migrates the ledger, which this program cannot open from then on.
     migrates: bool,

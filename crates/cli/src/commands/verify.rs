@@ -62,6 +62,7 @@ pub struct Json {
     /// Sessions that were left out, since nothing happened to them since they were verified.
     unchanged: u64,
     /// When everything was verified last before this, and was sound.
+    #[serde(skip_serializing_if = "Option::is_none")]
     all_verified_at: Option<String>,
     counts: CountsJson,
     /// What is wrong, a thousand at most.
@@ -95,6 +96,7 @@ struct CountsJson {
 struct ProblemJson {
     /// `missing` or `damaged`.
     kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// The entry, the receipt, the row.
     place: String,

@@ -49,6 +49,7 @@ pub struct Json {
 struct SchemaJson {
     sqlite: u32,
     /// Absent in a build without PostgreSQL.
+    #[serde(skip_serializing_if = "Option::is_none")]
     postgres: Option<u32>,
 }
 

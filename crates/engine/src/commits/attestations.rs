@@ -2,11 +2,9 @@
 //!
 //! Read when somebody asks. No judgement with an attestation in it is stored, and none leaves for another ledger.
 
-use siglum_domain::evidence::{Attestation, join_attestations};
+use siglum_domain::evidence::Attestation;
 use siglum_domain::{Oid, RepositoryId};
-use siglum_ledger::{
-    AttestedFacts, CommitRecord, LedgerError, Statement, StatementRecord, Transaction,
-};
+use siglum_ledger::{AttestedFacts, LedgerError, Statement, StatementRecord, Transaction};
 
 /// An attestation of a commit that stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +25,14 @@ pub fn standing_attestations(
     tx: &mut dyn Transaction,
     commit: &Oid,
 ) -> Result<Vec<StandingAttestation>, LedgerError> {
-    let mut stated = tx.statements_of_commit_anywhere(commit)?;
+    let stated = tx.statements_of_commit_anywhere(commit)?;
+    standing_among(tx, stated)
+}
+
+fn standing_among(
+    tx: &mut dyn Transaction,
+    mut stated: Vec<StatementRecord>,
+) -> Result<Vec<StandingAttestation>, LedgerError> {
     // All are of one ledger. Clocks of several gateways differ; its numbers do not.
     stated.sort_by_key(|s| (s.ledger, s.sequence));
     let mut standing: Vec<StandingAttestation> = Vec::new();
@@ -86,24 +91,20 @@ pub(crate) fn attestations_of(
     commit: &Oid,
     within: Option<&[RepositoryId]>,
 ) -> Result<Vec<Attestation>, LedgerError> {
-    let mut standing = standing_attestations(tx, commit)?;
-    standing.retain(|s| within.is_none_or(|ids| ids.contains(&s.repository)));
-    Ok(standing.into_iter().map(|s| s.attestation).collect())
+    let stated = tx.statements_of_commit_anywhere(commit)?;
+    attestations_among(tx, stated, within)
 }
 
-/// The record of a commit as an answer shows it: with its attestations beside the evidence, or those that name a
-/// repository of `within` only. It is not for storing.
+/// The same among all that was stated of a commit, for those who read that for other things, too.
 ///
 /// # Errors
 /// Those of the ledger.
-pub fn answered_record(
+pub(crate) fn attestations_among(
     tx: &mut dyn Transaction,
-    record: CommitRecord,
+    stated: Vec<StatementRecord>,
     within: Option<&[RepositoryId]>,
-) -> Result<CommitRecord, LedgerError> {
-    let attestations = attestations_of(tx, &record.commit, within)?;
-    Ok(CommitRecord {
-        judgement: join_attestations(record.judgement, &attestations),
-        ..record
-    })
+) -> Result<Vec<Attestation>, LedgerError> {
+    let mut standing = standing_among(tx, stated)?;
+    standing.retain(|s| within.is_none_or(|ids| ids.contains(&s.repository)));
+    Ok(standing.into_iter().map(|s| s.attestation).collect())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use siglum_domain::{RepositoryId, SessionId};
-use siglum_ledger::{LedgerError, SessionFilter, Transaction};
+use siglum_ledger::{LedgerError, SessionFilter, SessionRecord, Transaction};
 
 use crate::commits::origins::Origin;
 
@@ -26,21 +26,36 @@ impl<'a> Shown<'a> {
         tx: &mut dyn Transaction,
         session: SessionId,
     ) -> Result<bool, LedgerError> {
-        let Some(within) = self.within else {
+        if self.within.is_none() {
             return Ok(true);
-        };
+        }
         if let Some(known) = self.known.get(&session) {
             return Ok(*known);
         }
+        let has = self.record(tx, session)?.is_some();
+        self.known.insert(session, has);
+        Ok(has)
+    }
+
+    /// The record of a session, if it may be shown.
+    pub(crate) fn record(
+        &self,
+        tx: &mut dyn Transaction,
+        session: SessionId,
+    ) -> Result<Option<SessionRecord>, LedgerError> {
+        let repositories = match self.within {
+            None => return tx.session(session),
+            Some([]) => return Ok(None),
+            Some(within) => within.to_vec(),
+        };
         let filter = SessionFilter {
             id: Some(session),
-            repositories: within.to_vec(),
+            repositories,
             limit: 1,
             ..SessionFilter::default()
         };
-        let has = !within.is_empty() && !tx.sessions(&filter)?.is_empty();
-        self.known.insert(session, has);
-        Ok(has)
+        let mut shown = tx.sessions(&filter)?;
+        Ok(shown.pop().map(|listing| listing.record))
     }
 
     /// Those pins of a checkpoint whose sessions may be shown.

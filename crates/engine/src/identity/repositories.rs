@@ -13,7 +13,7 @@ mod relocation;
 mod whereabouts;
 
 pub(crate) use clones::unite_clones;
-pub use clones::{clones, known, named, names_by_id, remote_of, within};
+pub use clones::{clones, known, named, names_by_id, names_of, remote_of, within};
 pub(crate) use git::{is_set_aside, leads_to, set_aside, usable_git};
 pub use identity::mark;
 pub(crate) use identity::note_identity;

@@ -23,7 +23,6 @@ words! {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct CheckpointJson {
-    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub id: CheckpointId,
     #[cfg_attr(feature = "schemas", schemars(with = "KindWords"))]
     pub kind: CheckpointKind,
@@ -31,12 +30,7 @@ pub struct CheckpointJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub commit: Option<Oid>,
-    #[cfg_attr(
-        feature = "schemas",
-        schemars(with = "String", extend("format" = "date-time"))
-    )]
     pub at: Timestamp,
     pub pins: Vec<PinJson>,
 }
@@ -45,7 +39,6 @@ pub struct CheckpointJson {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct PinJson {
-    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub session: SessionId,
     pub sequence: u64,
     /// Current links of the session, including links attached after the checkpoint.
@@ -62,7 +55,6 @@ pub struct CheckpointListJson {
     pub more: bool,
     /// Pass it as `cursor` to get the next page of the API; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub next: Option<CheckpointId>,
 }
 
@@ -74,10 +66,8 @@ pub fn shown(
     tx: &mut dyn Transaction,
     records: &[CheckpointRecord],
 ) -> Result<Vec<CheckpointJson>, LedgerError> {
-    let names = match records.iter().any(|record| record.repository.is_some()) {
-        true => repositories::names_by_id(tx)?,
-        false => BTreeMap::new(),
-    };
+    let ids = records.iter().filter_map(|record| record.repository);
+    let names = repositories::names_of(tx, ids)?;
     let shown = |record| CheckpointJson::read(tx, record, &names);
     records.iter().map(shown).collect()
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use siglum_domain::SessionId;
 use siglum_domain::evidence::{Attestation, Basis, Committer, Evidence, Judgement, Verdict};
 
-use super::overview::{CommitLog, Lines, LoggedCommit};
+use super::commit_log::{CommitLog, Lines, LoggedCommit};
 use super::session::{ForgottenJson, LinkJson};
 use crate::commits::origins::Origin;
 use crate::commits::prompts::Prompt;
@@ -87,16 +87,22 @@ pub struct CommitJson {
     /// The repository that it is recorded for: its git directory, the name that others gave it, or its id.
     repository: String,
     /// As git has it; absent until git was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
     /// As git has it; absent until git was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     git_author: Option<String>,
     /// As git has it; absent until git was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     committed_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
     /// How it was noticed: `hook`, `rewrite`, `tool`, `sweep` or `import`; absent if nothing noticed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     seen_by: Option<String>,
     committer: PartyJson,
     /// The row of the table of evidence that gave the answer, where one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
     /// Sessions that may have made it.
     candidates: Vec<PartyJson>,
@@ -105,10 +111,12 @@ pub struct CommitJson {
     /// Who wrote its lines, those with most lines first.
     authors: Vec<PartyJson>,
     /// What a person says, beside the evidence.
+    #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimJson>,
     /// Standing attestations by trusted platforms, as in the evidence of the committer.
     attestations: Vec<AttestationJson>,
     /// What led to it: the prompt of who made it, and where that is no session, of who wrote most of its lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<PromptJson>,
     rewritten_from: Vec<String>,
     /// The commits that git made this one from, such as by amend or rebase, nearest first, and their own origins.
@@ -122,21 +130,29 @@ pub struct CommitJson {
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct PartyJson {
     kind: PartyKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     conversation_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     /// Native ids, oldest first.
     native_ids: Vec<String>,
     /// The ledger that alone extends the log of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
     home: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     /// What was erased of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
     forgotten: Option<ForgottenJson>,
     /// The current links of the session.
     links: Vec<LinkJson>,
     /// The command that resumes the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
     resume: Option<String>,
     /// The command that resumes it on the machine where it ran, where that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     resume_elsewhere: Option<String>,
     verdict: VerdictJson,
     evidence: Vec<EvidenceJson>,
@@ -150,6 +166,7 @@ pub struct PartyJson {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct EvidenceJson {
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     basis: EvidenceBasis,
     /// Whether it counted for the verdict.
@@ -184,10 +201,12 @@ pub struct AttestationJson {
     token: String,
     /// Name of that token.
     token_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     platform: Option<String>,
     /// When it was stated.
     at: String,
     /// When the token was revoked, if it was: later than `at`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     token_revoked_at: Option<String>,
 }
 
@@ -207,12 +226,16 @@ struct OriginJson {
     commit: String,
     /// The commit that git made from it: the requested one, or another of its origins.
     became: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
     committer: PartyJson,
     /// Whether the resulting commit makes the same change; absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
     same_change: Option<bool>,
     /// What led to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<PromptJson>,
 }
 
@@ -385,17 +408,23 @@ impl OriginJson {
 pub struct CommitSummaryJson {
     commit: String,
     /// As for one commit; absent where nothing is recorded and the repository is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     repository: Option<String>,
     /// As git has it; absent until git was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
     /// As git has it; absent until git was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     git_author: Option<String>,
     /// As git has it; absent until git was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     committed_at: Option<String>,
     /// Whether anything is recorded of it.
     recorded: bool,
     /// When it was recorded here; absent where nothing is, or another ledger answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
     recorded_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
     committer: CommitterJson,
     /// Whether only trusted platforms name the session: nobody was observed making it.
@@ -405,8 +434,10 @@ pub struct CommitSummaryJson {
     /// The sessions that made the commits that git made it from, without the one that rewrote them.
     origins: Vec<String>,
     /// What a person says, beside the evidence.
+    #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimJson>,
     /// Absent until its lines were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<LineCountJson>,
 }
 
@@ -415,8 +446,11 @@ pub struct CommitSummaryJson {
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct CommitterJson {
     kind: PartyKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     conversation_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     verdict: VerdictJson,
 }

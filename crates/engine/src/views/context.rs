@@ -31,13 +31,10 @@ pub struct ContextJson {
     parent_at: Option<u64>,
     /// Who requested it.
     by: String,
-    #[cfg_attr(feature = "schemas", schemars(extend("format" = "date-time")))]
-    created_at: String,
-    #[cfg_attr(feature = "schemas", schemars(extend("format" = "date-time")))]
-    seen_at: String,
+    created_at: Timestamp,
+    seen_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schemars(extend("format" = "date-time")))]
-    ended_at: Option<String>,
+    ended_at: Option<Timestamp>,
     /// Other names that the host uses for it.
     #[cfg_attr(feature = "schemas", schemars(extend("type" = "object")))]
     aliases: serde_json::Value,
@@ -52,11 +49,9 @@ pub struct RouteJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     context_key: Option<String>,
     agent: String,
-    #[cfg_attr(feature = "schemas", schemars(extend("format" = "date-time")))]
-    created_at: String,
+    created_at: Timestamp,
     /// Time of its last activity.
-    #[cfg_attr(feature = "schemas", schemars(extend("format" = "date-time")))]
-    seen_at: String,
+    seen_at: Timestamp,
     /// Number of runs.
     runs: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,8 +68,7 @@ pub struct LastRunJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<String>,
     /// When it started or ended.
-    #[cfg_attr(feature = "schemas", schemars(extend("format" = "date-time")))]
-    at: String,
+    at: Timestamp,
 }
 
 /// Routes, sorted by key.
@@ -104,8 +98,7 @@ pub struct RouteDetailJson {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ContextSwitchJson {
-    #[cfg_attr(feature = "schemas", schemars(extend("format" = "date-time")))]
-    at: String,
+    at: Timestamp,
     by: String,
     /// The previous context.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,20 +158,13 @@ pub struct GapJson {
     /// The last position.
     last: u64,
     reason: String,
-    #[cfg_attr(feature = "schemas", schemars(extend("format" = "date-time")))]
-    since: String,
+    since: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schemars(extend("format" = "date-time")))]
-    filled_at: Option<String>,
+    filled_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schemars(extend("format" = "date-time")))]
-    accepted_at: Option<String>,
+    accepted_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted_by: Option<String>,
-}
-
-fn text(at: Option<Timestamp>) -> Option<String> {
-    at.map(|at| at.to_string())
 }
 
 impl From<&ContextRecord> for ContextJson {
@@ -193,9 +179,9 @@ impl From<&ContextRecord> for ContextJson {
             parent: parent.map(|(key, _)| key.to_string()),
             parent_at: parent.map(|(_, at)| *at),
             by: context.by.clone(),
-            created_at: context.created_at.to_string(),
-            seen_at: context.seen_at.to_string(),
-            ended_at: text(context.ended_at),
+            created_at: context.created_at,
+            seen_at: context.seen_at,
+            ended_at: context.ended_at,
             aliases: serde_json::from_str(&context.anchors).unwrap_or_default(),
         }
     }
@@ -207,14 +193,14 @@ impl From<&RouteRecord> for RouteJson {
             route_key: route.key.to_string(),
             context_key: route.current.as_ref().map(ToString::to_string),
             agent: route.agent.to_string(),
-            created_at: route.created_at.to_string(),
-            seen_at: route.seen_at.to_string(),
+            created_at: route.created_at,
+            seen_at: route.seen_at,
             runs: route.runs,
             last: route.last.as_ref().map(|last| LastRunJson {
                 context_key: last.context.to_string(),
                 session: last.session.to_string(),
                 outcome: last.outcome.clone(),
-                at: last.at.to_string(),
+                at: last.at,
             }),
         }
     }
@@ -238,7 +224,7 @@ impl RouteListJson {
 impl From<&RouteMove> for ContextSwitchJson {
     fn from(moved: &RouteMove) -> Self {
         Self {
-            at: moved.at.to_string(),
+            at: moved.at,
             by: moved.by.clone(),
             from: moved.from.as_ref().map(ToString::to_string),
             to: moved.to.to_string(),
@@ -264,9 +250,9 @@ impl From<&ContextGap> for GapJson {
             first: gap.first,
             last: gap.last,
             reason: gap.reason.clone(),
-            since: gap.since.to_string(),
-            filled_at: text(gap.filled_at),
-            accepted_at: accepted.map(|(at, _)| at.to_string()),
+            since: gap.since,
+            filled_at: gap.filled_at,
+            accepted_at: accepted.map(|(at, _)| *at),
             accepted_by: accepted.map(|(_, by)| by.clone()),
         }
     }

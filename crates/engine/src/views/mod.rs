@@ -23,6 +23,7 @@ macro_rules! words {
 }
 
 pub mod checkpoints;
+pub mod commit_log;
 pub mod commits;
 pub mod context;
 pub mod cost;

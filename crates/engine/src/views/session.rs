@@ -37,9 +37,7 @@ words! {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SessionJson {
-    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub id: SessionId,
-    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub agent: AgentName,
     pub conversation_id: String,
     #[cfg_attr(feature = "schemas", schemars(with = "ModeWords"))]
@@ -49,37 +47,20 @@ pub struct SessionJson {
     #[cfg_attr(feature = "schemas", schemars(with = "StateWords"))]
     pub state: Stand,
     /// Home: the ledger that alone extends its log; others have replicas.
-    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub home: LedgerId,
     /// The name that a person gave to it, else the first line of its first prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    #[cfg_attr(
-        feature = "schemas",
-        schemars(with = "String", extend("format" = "date-time"))
-    )]
     pub created_at: Timestamp,
     /// Time of its last activity.
-    #[cfg_attr(
-        feature = "schemas",
-        schemars(with = "String", extend("format" = "date-time"))
-    )]
     pub last_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(
-        feature = "schemas",
-        schemars(with = "Option<String>", extend("format" = "date-time"))
-    )]
     pub ended_at: Option<Timestamp>,
     /// How it ended, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
     /// From then on nothing is written to it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(
-        feature = "schemas",
-        schemars(with = "Option<String>", extend("format" = "date-time"))
-    )]
     pub archived_at: Option<Timestamp>,
     /// The damage for which it can be read and not written to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,7 +70,6 @@ pub struct SessionJson {
     pub forgotten: Option<ForgottenJson>,
     /// The session that it came from.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub parent: Option<SessionId>,
     /// How it came from its parent: `fork`, `rewind`, `clear` or `nested`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,8 +8,8 @@ use siglum_domain::{Oid, RepositoryId, SessionId};
 use siglum_engine::commits::answers::answers;
 use siglum_engine::commits::attestations::standing_attestations;
 use siglum_engine::commits::why::{self, Why};
+use siglum_engine::views::commit_log;
 use siglum_engine::views::commits::{CommitJson, CommitSummaryJson};
-use siglum_engine::views::overview;
 use siglum_ledger::{CommitFilter, LedgerError, Transaction, read};
 
 use super::path::Path;
@@ -80,7 +80,7 @@ pub(crate) async fn list(
             found.truncate(limit);
             let next = found.last().filter(|_| more);
             let next = next.map(|last| format!("{}.{}", last.commit, last.repository));
-            let log = overview::recorded(tx, found, within.as_deref())?;
+            let log = commit_log::recorded(tx, found, within.as_deref())?;
             let commits = log.commits.iter();
             let items = commits.map(|commit| CommitSummaryJson::from_log(&log, commit));
             let items = items.collect();

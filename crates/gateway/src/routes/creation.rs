@@ -207,8 +207,11 @@ impl Wanted {
             let home = created.record.home;
             let home = Elsewhere::of_home(here, tx, &self.credential, id, home)?;
             self.note(here, tx, session)?;
-            let response =
-                responses::session(&seeing(here), tx, session)?.ok_or_else(Problem::internal)?;
+            let response = match created.already {
+                true => responses::session(&seeing(here), tx, session)?,
+                false => responses::new_session(tx, session)?,
+            };
+            let response = response.ok_or_else(Problem::internal)?;
             // What goes into the audit comes last: until the end of the transaction nobody else writes there.
             let (seconds, of) = (self.token_seconds, &self.credential);
             let earlier = match created.already {

@@ -35,6 +35,18 @@ pub(super) fn session(
     sessions(tx, &[&listed]).map(|mut sessions| sessions.pop())
 }
 
+/// A session that this transaction created: no process is bound to it.
+pub(super) fn new_session(
+    tx: &mut dyn Transaction,
+    id: SessionId,
+) -> Result<Option<SessionJson>, LedgerError> {
+    let Some(listing) = listing(tx, id)? else {
+        return Ok(None);
+    };
+    let listed = overview::stand_unbound(tx, listing)?;
+    sessions(tx, &[&listed]).map(|mut sessions| sessions.pop())
+}
+
 /// The same with the turn that waits for a decision. For transactions that only read, as [`session::shown`] is.
 pub(super) fn shown_session(
     here: &Here<'_>,

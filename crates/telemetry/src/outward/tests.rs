@@ -149,16 +149,10 @@ impl Log {
         let mut spans = Vec::new();
         let mut exported = 0;
         for seal in seals {
-            let entries = self.0[..*seal].to_vec();
             let part = TurnPart {
-                id: turn_id(),
                 index: 3,
                 parent,
-                links: Vec::new(),
-                checkpoints: Vec::new(),
-                messages: unexported(&entries, exported),
-                entries,
-                exported,
+                ..turn_part(self.0[..*seal].to_vec(), exported)
             };
             spans.extend(turn(&subject(), &part, Content::Off));
             exported = *seal as u64;
@@ -168,6 +162,20 @@ impl Log {
 
     fn all(&self) -> Vec<Span> {
         self.exported_spans(None, &[self.0.len()])
+    }
+}
+
+/// The first turn of a session, of which what lies behind `exported` was not exported before.
+fn turn_part(entries: Vec<Entry>, exported: u64) -> TurnPart {
+    TurnPart {
+        id: turn_id(),
+        index: 0,
+        parent: None,
+        links: Vec::new(),
+        checkpoints: Vec::new(),
+        messages: unexported(&entries, exported),
+        entries,
+        exported,
     }
 }
 
@@ -262,17 +270,7 @@ fn every_span_has_the_kit_and_the_first_one_no_parent() {
 
 #[test]
 fn an_agent_that_nobody_named_has_no_name_in_spans() {
-    let entries = usual().0;
-    let part = TurnPart {
-        id: turn_id(),
-        index: 0,
-        parent: None,
-        links: Vec::new(),
-        checkpoints: Vec::new(),
-        messages: unexported(&entries, 0),
-        entries,
-        exported: 0,
-    };
+    let part = turn_part(usual().0, 0);
     let nameless = Subject {
         agent: None,
         ..subject()
@@ -501,16 +499,7 @@ fn texts_stay_here_unless_they_are_wanted() {
     for words in ["question", "answer\"", "the input", "the output", "words"] {
         assert!(!exported.contains(words), "{words}");
     }
-    let part = TurnPart {
-        id: turn_id(),
-        index: 0,
-        parent: None,
-        links: Vec::new(),
-        checkpoints: Vec::new(),
-        messages: unexported(&log.0, 0),
-        entries: log.0,
-        exported: 0,
-    };
+    let part = turn_part(log.0, 0);
     let read = |body: &Body| body.text().map(|text| format!("{text} <clean>"));
     let spans = turn(&subject(), &part, Content::On(&read));
     let root = spans.last().unwrap();

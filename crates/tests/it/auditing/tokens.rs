@@ -154,7 +154,7 @@ fn tokens_and_launches_leave_their_entries() {
     let page = json(&["audit", "list", "--limit", "2"]);
     assert_eq!(page["next"], 4);
     let next = json(&["audit", "list", "--limit", "9", "--before", "4"]);
-    assert_eq!(next["entries"].as_array().unwrap().len(), 3);
+    assert_eq!(next["items"].as_array().unwrap().len(), 3);
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn a_list_of_commits_has_the_same_rows_at_every_door() {
     let repo = world.repo();
     work(&repo);
     let log = world.json(&repo.dir, &["log"]);
-    let head = &log["commits"][0];
+    let head = &log["items"][0];
     assert_eq!(head["lines"]["by_sessions"], 2, "{log}");
     assert_eq!(head["committer"]["agent"], "claude-code", "{log}");
     assert!(head["recorded_at"].is_string(), "{log}");

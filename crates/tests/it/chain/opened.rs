@@ -74,7 +74,7 @@ fn it_is_linked_when_it_is_seen_and_earlier_checkpoints_show_it() {
     repo.siglum(&["rebuild", "summaries"]).ok();
     assert_eq!(world.count(ATTACHED), 1);
     let audit = world.json(&repo.dir, &["audit", "list", "--action", "link.attached"]);
-    let entries = audit["entries"].as_array().unwrap();
+    let entries = audit["items"].as_array().unwrap();
     assert_eq!(entries.len(), 1, "{audit}");
     assert_eq!(entries[0]["body"]["links"]["pr_number"], json!([7]));
     assert_eq!(entries[0]["body"]["source"], "output of gh pr create");

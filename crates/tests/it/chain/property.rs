@@ -329,7 +329,7 @@ fn launch(
     ];
     let audit = world.json(&repo.dir, &audit);
     assert_eq!(
-        audited(&audit["entries"][0]),
+        audited(&audit["items"][0]),
         case.links,
         "audit here: {what}"
     );

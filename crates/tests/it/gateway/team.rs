@@ -86,7 +86,7 @@ fn answers(clone: &Repo<'_>, home: &Value, gateway: &str) {
     let session = &home["committer"]["session"];
     assert_eq!(&line["line"]["author"]["session"], session, "{line}");
     let log = world.json(&clone.dir, &["log"]);
-    let [work, base] = log["commits"].as_array().unwrap().as_slice() else {
+    let [work, base] = log["items"].as_array().unwrap().as_slice() else {
         panic!("{log}");
     };
     assert_eq!(&work["committer"]["session"], session, "{log}");
@@ -110,6 +110,14 @@ fn a_colleagues_commit_is_answered_and_still_is_when_the_gateway_is_away() {
         let home = laptop.json(&repo.dir, &["why"]);
         assert_eq!(home["committer"]["verdict"], "certain", "{home}");
         assert_eq!(home["prompt"]["text"], PROMPT, "{home}");
+        // A list names the repository of a replica as its own record does.
+        let head = repo.id("HEAD");
+        let get = |path: &str| gateway.launcher().get(path).is(200);
+        let known = get(&format!("/v1/commits/{head}"));
+        let listed = get(&format!("/v1/commits?prefix={}", &head[..12]));
+        let name = known["items"][0]["repository"].as_str().unwrap();
+        assert!(name.contains(':'), "{known}");
+        assert_eq!(listed["items"][0]["repository"], name, "{listed}");
         let colleague = asking(store, &gateway, Scope::Read);
         let clone = cloned(&colleague, &repo);
         answers(&clone, &home, &gateway.address);
@@ -333,6 +341,41 @@ fn without_commands(mut answer: Value) -> Value {
     answer
 }
 
+fn has_null(answer: &Value) -> bool {
+    match answer {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(fields) => fields.values().any(has_null),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// What is not known is absent from an answer, whoever gives it.
+#[track_caller]
+fn have_no_null(repo: &Repo<'_>, gateway: &Gateway) {
+    let here = |args: &[&str]| repo.world.json(&repo.dir, args);
+    let head = repo.id("HEAD");
+    let why = ("why", json!({}));
+    let by_tool = mcp::ask(repo, &[why], |command| repo.sh(command).ok());
+    let mut answers = vec![
+        here(&["why"]),
+        here(&["why", "HEAD~"]),
+        here(&["why", "a.txt"]),
+        here(&["log"]),
+        here(&["show", "one"]),
+        here(&["session", "list"]),
+        here(&["status"]),
+        mcp::data(&by_tool[0]).clone(),
+    ];
+    let paths = ["/v1/commits", "/v1/sessions", "/v1/checkpoints"].map(str::to_owned);
+    for path in paths.into_iter().chain([format!("/v1/commits/{head}")]) {
+        answers.push(gateway.launcher().get(&path).is(200));
+    }
+    for answer in answers {
+        assert!(!has_null(&answer), "{answer}");
+    }
+}
+
 #[test]
 fn a_question_has_one_answer_at_every_door() {
     on_a_file(|store| {
@@ -392,6 +435,7 @@ fn a_question_has_one_answer_at_every_door() {
         assert_eq!(get(&format!("/v1/checkpoints/{id}")), *checkpoint);
         let shown = world.json(&repo.dir, &["checkpoint", "show", id]);
         assert_eq!(without(shown, &["about", "commits"]), *checkpoint);
+        have_no_null(&repo, &gateway);
     });
 }
 
@@ -499,8 +543,8 @@ fn an_attested_commit_passes_a_check_with_its_word_and_can_be_denied() {
         let words = "attested by token tests of Acme Forge";
         assert!(shown.stdout.contains(words), "{shown:?}");
         let log = pipeline.json(&clone.dir, &["log"]);
-        assert_eq!(log["commits"][0]["attested"], true, "{log}");
-        assert_eq!(log["commits"][0]["committer"]["session"], session, "{log}");
-        assert_eq!(log["commits"][1]["attested"], false, "{log}");
+        assert_eq!(log["items"][0]["attested"], true, "{log}");
+        assert_eq!(log["items"][0]["committer"]["session"], session, "{log}");
+        assert_eq!(log["items"][1]["attested"], false, "{log}");
     });
 }

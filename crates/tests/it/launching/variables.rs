@@ -126,7 +126,7 @@ fn a_bad_variable_of_an_agent_is_declined_once_with_its_exact_bytes() {
     assert!(!all.contains("a1B2c3D4e5"), "{all}");
     let shown = words(&repo.siglum(&["show", "one"]).ok());
     let audit = world.json(&repo.dir, &["audit", "list", "--refused"]);
-    let entries = audit["entries"].as_array().unwrap().iter();
+    let entries = audit["items"].as_array().unwrap().iter();
     let reasons: Vec<&str> = entries.map(|e| e["reason"].as_str().unwrap()).collect();
     assert_eq!(reasons.len(), 3, "{audit}");
     for detail in details {

@@ -66,7 +66,6 @@ fn a_destination_is_listed_and_its_secrets_are_not() {
         "protocol": "http/json",
         "gzip": false,
         "sends": "sessions",
-        "only": null,
         "content": false,
         "sample_per_mille": 25,
         "headers": ["x-version", "authorization"],

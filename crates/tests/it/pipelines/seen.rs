@@ -189,7 +189,7 @@ fn pipelines_are_listed_newest_first_in_pages() {
     let repo = world.repo();
     let list = |args: &[&str]| {
         let answer = world.json(&repo.dir, &[&["pipeline", "list"], args].concat());
-        let ids = answer["pipelines"].as_array().unwrap().iter();
+        let ids = answer["items"].as_array().unwrap().iter();
         let ids: Vec<String> = ids
             .map(|p| p["pipeline"].as_str().unwrap().to_owned())
             .collect();

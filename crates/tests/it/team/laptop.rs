@@ -236,7 +236,7 @@ impl<'w> Laptop<'w> {
     ) -> BTreeMap<String, Answer> {
         let _ = fs::remove_dir_all(self.world.siglum_home().join("answers"));
         let log = self.world.json(&repo.dir, &["log", "-n", most, range]);
-        let commits = log["commits"].as_array().unwrap().iter();
+        let commits = log["items"].as_array().unwrap().iter();
         commits
             .map(|commit| {
                 let committer = &commit["committer"];

@@ -54,8 +54,9 @@ pub struct Args {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
-    entries: Vec<EntryJson>,
+    items: Vec<EntryJson>,
     /// Where the next page begins, if there are more: the value of `--before`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
 }
 
@@ -70,12 +71,17 @@ struct EntryJson {
     /// `done` or `refused`.
     outcome: String,
     /// Why it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// Because of which field.
+    #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pipeline: Option<String>,
     /// The details, unless they were erased.
+    #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<Value>,
     digest: String,
 }
@@ -128,8 +134,8 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let next = entries.last().map(|e| e.number).filter(|_| more);
     if cx.ui.json {
-        let entries = entries.iter().map(EntryJson::from_entry).collect();
-        return cx.ui.json(SCHEMA, Json { entries, next });
+        let items = entries.iter().map(EntryJson::from_entry).collect();
+        return cx.ui.json(SCHEMA, Json { items, next });
     }
     if entries.is_empty() {
         cx.ui.status(match filter.before {

@@ -31,6 +31,7 @@ pub struct Json {
     sound: bool,
     entries: u64,
     /// The digest of the last entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     /// What is wrong, a thousand at most.
     problems: Vec<ProblemJson>,

@@ -35,13 +35,16 @@ struct Commit {
     subject: String,
     git_author: String,
     /// The session that made it, or that somebody says made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// How sure it is that this session made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<String>,
     /// The checkpoints that its message names.
     named: Vec<String>,
     findings: Vec<FindingJson>,
     /// The gateway that says who made it; absent where that is from this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<SourceJson>,
 }
 
@@ -55,8 +58,10 @@ struct FindingJson {
     /// What to do.
     remedy: String,
     /// The checkpoint that is meant, for `copied` and `nowhere`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
     /// The commit that this checkpoint is, for `copied`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<String>,
 }
 

@@ -29,6 +29,7 @@ pub struct Args {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     user: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     repository: Option<String>,
 }
 

@@ -41,6 +41,7 @@ pub struct Json {
     /// The file that was written.
     file: String,
     /// What wins over the user's file for this setting: `repository` or `environment`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     overridden_by: Option<String>,
 }
 

@@ -110,6 +110,7 @@ pub struct Party {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// Where the directory is, if it was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
@@ -130,8 +131,10 @@ pub struct Row {
     /// What Siglum says: `session`, `human` or `unknown`.
     pub kind: String,
     /// The session that Siglum names.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The letter of that session in the play.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub letter: Option<char>,
     /// `certain`, `likely`, `ambiguous` or `unknown`.
     pub verdict: String,

@@ -33,15 +33,15 @@ pub struct Args {}
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
-    heartbeats: Vec<HeartbeatJson>,
+    items: Vec<HeartbeatJson>,
 }
 
 pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
     let mut ledger = store::open(cx)?;
     let all = heartbeat::list(ledger.as_mut(), None, usize::MAX)?;
     if cx.ui.json {
-        let heartbeats = all.iter().map(HeartbeatJson::from).collect();
-        return cx.ui.json(SCHEMA, Json { heartbeats });
+        let items = all.iter().map(HeartbeatJson::from).collect();
+        return cx.ui.json(SCHEMA, Json { items });
     }
     if all.is_empty() {
         cx.ui

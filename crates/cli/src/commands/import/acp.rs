@@ -50,12 +50,15 @@ pub struct Json {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SessionJson {
     /// Its id; absent if it was only listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     native_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     /// The directory that it works in.
     cwd: String,
     /// When something last happened in it, by the word of the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     updated_at: Option<String>,
     /// How many entries are new.
     entries: u64,

@@ -36,10 +36,12 @@ pub struct Json {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Session {
     /// Its id; absent if it was only shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     agent: String,
     native_id: String,
     path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     turns: u64,
     input_tokens: u64,

@@ -93,6 +93,7 @@ pub struct Json {
     outcome: String,
     /// Whether it was only looked, and nothing was written: `outcome` is what it would be.
     dry_run: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<ScopeJson>,
     reach: ReachJson,
 }

@@ -43,8 +43,10 @@ struct DestinationJson {
     /// How far it is.
     standing: StandingJson,
     /// What it gets; absent where the settings cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     settings: Option<SettingsJson>,
     /// Why the settings cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
     /// Sessions that fail or are set aside, 200 at most.
     troubled: Vec<Trouble>,
@@ -66,6 +68,7 @@ struct SettingsJson {
     /// `sessions`: traces of turns; `native`: what agents themselves send.
     sends: String,
     /// The one signal that the endpoint is for: `traces`, `logs` or `metrics`; absent where it is for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
     only: Option<String>,
     /// Whether prompts, answers and what tools said are sent.
     content: bool,

@@ -53,8 +53,10 @@ pub struct Json {
     taken: bool,
     duration_ms: u64,
     /// What the server says beside, or why it took nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
     /// What may help.
+    #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 

@@ -34,7 +34,7 @@ pub struct Args {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
-    unassigned: Vec<RowJson>,
+    items: Vec<RowJson>,
     /// All records that have no session, listed or not.
     records: u64,
 }
@@ -47,9 +47,12 @@ struct RowJson {
     at: String,
     /// `traces`, `logs` or `metrics`.
     signal: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     trace_id: Option<String>,
     /// The span of the first record.
+    #[serde(skip_serializing_if = "Option::is_none")]
     span_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     /// What the first record is called.
     name: String,
@@ -80,15 +83,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         Ok((tx.unassigned(None, args.limit)?, tx.unassigned_depth()?))
     })?;
     if cx.ui.json {
-        let unassigned = rows.iter().map(RowJson::from_record).collect();
+        let items = rows.iter().map(RowJson::from_record).collect();
         let records = depth.records;
-        return cx.ui.json(
-            SCHEMA,
-            Json {
-                unassigned,
-                records,
-            },
-        );
+        return cx.ui.json(SCHEMA, Json { items, records });
     }
     if rows.is_empty() {
         cx.ui.status("No unassigned telemetry.");

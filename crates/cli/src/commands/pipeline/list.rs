@@ -36,7 +36,7 @@ pub struct Args {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
-    pipelines: Vec<Row>,
+    items: Vec<Row>,
     /// Whether there are more behind the last one.
     more: bool,
 }
@@ -55,7 +55,9 @@ struct Row {
     sessions: u64,
     live: u64,
     commits: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<String>,
     duration_ms: u64,
 }
@@ -93,9 +95,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let world = cx.world()?;
     let page = pipeline::list(&world, ledger.as_mut(), args.after.as_deref(), args.limit)?;
     if cx.ui.json {
-        let pipelines = page.pipelines.iter().map(Row::from_graph).collect();
+        let items = page.pipelines.iter().map(Row::from_graph).collect();
         let more = page.more;
-        return cx.ui.json(SCHEMA, Json { pipelines, more });
+        return cx.ui.json(SCHEMA, Json { items, more });
     }
     if page.pipelines.is_empty() {
         cx.ui

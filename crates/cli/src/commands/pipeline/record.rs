@@ -246,6 +246,7 @@ pub struct Json {
     /// Whether it was there already, by its key.
     already: bool,
     /// The session that is said to have recorded it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
 }
 

@@ -80,6 +80,7 @@ pub struct Json {
     before: bool,
     /// Whether it was only looked, and nothing was written.
     dry_run: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<ScopeJson>,
     reach: ReachJson,
 }

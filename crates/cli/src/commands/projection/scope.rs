@@ -49,6 +49,7 @@ pub struct Json {
     /// Whether it was only looked, and nothing was written.
     dry_run: bool,
     /// What may leave; absent where no scope is chosen, and nothing is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<ScopeJson>,
     reach: ReachJson,
 }

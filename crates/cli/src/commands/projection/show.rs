@@ -48,11 +48,14 @@ pub struct Trouble {
     receipt: u64,
     /// The last receipt that there is.
     last_receipt: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     tries: u32,
     /// When it is tried again; absent where it is set aside.
+    #[serde(skip_serializing_if = "Option::is_none")]
     next_try_at: Option<String>,
     /// Since when it is set aside: it waits for `retry` or `skip`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     parked_at: Option<String>,
 }
 

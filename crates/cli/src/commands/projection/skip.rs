@@ -39,6 +39,7 @@ pub struct Json {
     name: String,
     session: String,
     /// The receipt that is left out; none where nothing waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
     receipt: Option<u64>,
 }
 

@@ -217,23 +217,33 @@ pub struct StandingJson {
     /// `ok`, `degraded` or `unknown`: nobody could look.
     health: String,
     /// Why nobody could look.
+    #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
     /// Receipts that it lacks; absent, as what follows, where nobody could look.
+    #[serde(skip_serializing_if = "Option::is_none")]
     lag_receipts: Option<u64>,
     /// Sessions that they belong to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     lag_sessions: Option<u64>,
     /// For how long it has lacked the oldest of them; 0 where it lacks nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     lag_seconds: Option<u64>,
     /// Sessions that failed and are tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
     failing: Option<u64>,
     /// Sessions that are set aside.
+    #[serde(skip_serializing_if = "Option::is_none")]
     parked: Option<u64>,
     /// Of a gateway: statements, and repositories, sessions, checkpoints and commits, that it lacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
     statements: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     documents: Option<u64>,
     /// Of a gateway: why it could not be reached last.
+    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// What may leave for it; absent where no scope is chosen, and nothing is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<ScopeJson>,
     reach: ReachJson,
 }

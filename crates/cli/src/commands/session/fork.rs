@@ -53,6 +53,7 @@ pub struct Json {
     /// The session that it came from.
     parent: String,
     /// The last entry of that one that is part of its history.
+    #[serde(skip_serializing_if = "Option::is_none")]
     parent_entry: Option<u64>,
 }
 

@@ -65,6 +65,7 @@ impl Args {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// What became of the turn of the session that was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
     settled: Option<Settled>,
     /// The turns that are open: all of them, or that of the session that was named.
     turns: Vec<OpenJson>,
@@ -79,6 +80,7 @@ struct Settled {
     /// `asked`: it waits for the next driver; `held`: it waits for a decision; `kept` and `discarded`: decided.
     outcome: String,
     /// The receipt that seals it, by its number.
+    #[serde(skip_serializing_if = "Option::is_none")]
     receipt: Option<u64>,
 }
 

@@ -39,6 +39,7 @@ pub struct Json {
     session: String,
     name: String,
     /// The name that it had.
+    #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<String>,
 }
 

@@ -187,6 +187,7 @@ pub struct RecordedJson {
     /// Whether its home is another ledger, and here is a replica.
     replica: bool,
     /// How `siglum run` launched it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     launch: Option<LaunchJson>,
     children: Vec<Child>,
     /// Its links, with who attached them.
@@ -196,6 +197,7 @@ pub struct RecordedJson {
     /// The ids of its sub-agents.
     subagents: Vec<String>,
     /// The command of the agent that resumes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     resume: Option<String>,
 }
 
@@ -208,19 +210,27 @@ struct LaunchJson {
     /// `running`, `completed`, `failed`, `signalled`, `not-started` or `lost`.
     state: String,
     /// The exit code of a command that failed or was not started.
+    #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<i32>,
     /// The signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<String>,
     /// The session that its agent works for: an older one, if it went on with that.
+    #[serde(skip_serializing_if = "Option::is_none")]
     claimed_for: Option<String>,
     /// The checkout that was made for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     worktree: Option<String>,
     /// `removed` or `kept`; absent while it runs and where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     worktree_state: Option<String>,
     /// Why the checkout was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
     kept_because: Option<String>,
     /// The reference that keeps what was not committed in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
 }
 
@@ -285,16 +295,22 @@ struct Attached {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TurnJson {
+    #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<String>,
     /// Its number in the session, from 1; 0 for what happened outside any turn; absent where earlier ones were not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<usize>,
     /// `open`, `no stop seen`, `interrupted`, `settled by a person`, `unsealed` or `sealed`.
     state: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub opened_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     stopped_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Whether the agent wrote the prompt itself.
     synthetic: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_message: Option<String>,
     pub tools: Vec<Tool>,
     /// The files that it changed.
@@ -315,14 +331,21 @@ pub struct TurnJson {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tool {
     tool: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     /// `ok`, `failed` or `denied`; absent while it runs, or if nobody saw the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<String>,
     /// Only with `--full`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     subagent: Option<String>,
 }
 
@@ -334,7 +357,9 @@ struct Message {
     /// `user` or `assistant`.
     role: String,
     text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     subagent: Option<String>,
 }
 
@@ -343,6 +368,7 @@ struct Message {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Commit {
     commit: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
     /// `certain` or `likely`.
     verdict: String,

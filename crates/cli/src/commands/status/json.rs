@@ -17,6 +17,7 @@ pub const SCHEMA: &str = "siglum.status/1";
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Json {
     /// The checkout that we stand in.
+    #[serde(skip_serializing_if = "Option::is_none")]
     worktree: Option<String>,
     /// Whether Siglum is on in it.
     on: bool,
@@ -29,6 +30,7 @@ pub struct Json {
     agents: Vec<Agent>,
     running: Vec<SessionJson>,
     /// The newest session of this repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<SessionJson>,
     waiting: Waiting,
     /// `running`, `started` or `not_needed`.
@@ -80,6 +82,7 @@ struct Agent {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Waiting {
     deliveries: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
     oldest_delivery_at: Option<String>,
     transcripts: usize,
     unsealed_sessions: usize,

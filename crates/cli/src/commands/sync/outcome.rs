@@ -49,14 +49,19 @@ struct DestinationJson {
     name: String,
     target: String,
     /// What it took; absent with `--dry-run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     sent: Option<SentJson>,
     /// What it lacks now; absent where one session is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     remains: Option<DueJson>,
     /// What went wrong last, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
     trouble: Option<String>,
     /// What may leave for it; absent where no scope is chosen, or where one session is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<ScopeJson>,
     /// How much is in scope; absent where one session is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     reach: Option<ReachJson>,
 }
 

@@ -53,6 +53,7 @@ pub struct Json {
     /// The old one.
     replaces: String,
     /// Until when the old one holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     holds_until: Option<String>,
 }
 

@@ -14,12 +14,16 @@ use crate::ui::{Style, Ui};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ExplanationJson {
     /// The row of the table of evidence that gave the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
     /// What was observed, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
     observed: Option<String>,
     /// What takes such an answer away.
+    #[serde(skip_serializing_if = "Option::is_none")]
     defeated_by: Option<String>,
     /// The version of the rules, where it is an older one: `siglum rebuild judgements` judges again.
+    #[serde(skip_serializing_if = "Option::is_none")]
     older_rules: Option<u32>,
     signs: Vec<SignStrength>,
     /// Pieces of the evidence without which the answer would be another one.
@@ -44,6 +48,7 @@ struct Without {
     evidence: String,
     /// `session`, `human` or `unknown`.
     committer: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     verdict: String,
     rule: String,

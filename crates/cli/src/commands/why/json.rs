@@ -40,6 +40,7 @@ struct Line {
     /// Who wrote it.
     author: PartyJson,
     /// What its author was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<PromptJson>,
 }
 

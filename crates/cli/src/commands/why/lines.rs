@@ -34,19 +34,27 @@ struct RunJson {
     first: u32,
     /// The last one, inclusive.
     last: u32,
-    /// The commit that brought them; null for lines that are not committed yet.
+    /// The commit that brought them; absent for lines that are not committed yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<String>,
-    /// Who wrote them; null for lines that nobody was seen writing.
+    /// Who wrote them; absent for lines that nobody was seen writing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     resume: Option<String>,
     /// The command that resumes it on the machine where it ran, where that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     resume_elsewhere: Option<String>,
     verdict: VerdictJson,
     /// What the session was asked when it wrote them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<PromptJson>,
     /// The gateway that answers for the commit; absent where all this is from this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<SourceJson>,
 }
 

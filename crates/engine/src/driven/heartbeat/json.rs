@@ -15,10 +15,13 @@ pub struct HeartbeatJson {
     /// What was written down.
     definition: Form,
     /// Why it cannot be followed here, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
     /// Its route key.
+    #[serde(skip_serializing_if = "Option::is_none")]
     route_key: Option<String>,
     /// Where its answers go.
+    #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<String>,
     /// `config`, or `asked` for one that somebody added.
     origin: String,
@@ -29,12 +32,16 @@ pub struct HeartbeatJson {
     /// When it was changed last.
     changed_at: String,
     /// Since when it is paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
     paused_at: Option<String>,
     /// When it is due.
+    #[serde(skip_serializing_if = "Option::is_none")]
     next_due: Option<String>,
     /// When a tick last did what it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
     alive_at: Option<String>,
     /// Its last tick.
+    #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<TickJson>,
     /// What all its ticks came to, also those that are not kept any more.
     totals: Vec<TotalJson>,
@@ -57,14 +64,18 @@ pub struct TickJson {
     /// What became of it.
     outcome: String,
     /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// When.
+    #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<String>,
     /// Missed due times that this tick covers.
     missed: u64,
     /// Its session.
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// Its context key.
+    #[serde(skip_serializing_if = "Option::is_none")]
     context_key: Option<String>,
     /// Tokens that it used.
     tokens: u64,
@@ -73,6 +84,7 @@ pub struct TickJson {
     /// Where its answer goes, or went.
     target: String,
     /// When it was delivered.
+    #[serde(skip_serializing_if = "Option::is_none")]
     delivered_at: Option<String>,
 }
 
@@ -83,6 +95,7 @@ pub struct TotalJson {
     /// What became of them.
     outcome: String,
     /// Why, where there is a word for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// How many.
     ticks: u64,

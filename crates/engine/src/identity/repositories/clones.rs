@@ -73,6 +73,30 @@ pub fn names_by_id(
     Ok(all.map(|r| (r.id, r.common_dir)).collect())
 }
 
+/// The same of some repositories, without a look at all those of other ledgers.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn names_of(
+    tx: &mut dyn Transaction,
+    ids: impl IntoIterator<Item = RepositoryId>,
+) -> Result<BTreeMap<RepositoryId, String>, LedgerError> {
+    let mut names = BTreeMap::new();
+    let mut own: BTreeSet<RepositoryId> = ids.into_iter().collect();
+    for id in own.clone() {
+        if let Some(replica) = undamaged(tx.replica_repository(id))?.flatten() {
+            names.insert(id, RepositoryRecord::from(replica).common_dir);
+            own.remove(&id);
+        }
+    }
+    if !own.is_empty() {
+        let mut known = undamaged(tx.repositories())?.unwrap_or_default();
+        known.retain(|r| own.contains(&r.id));
+        names.extend(known.into_iter().map(|r| (r.id, r.common_dir)));
+    }
+    Ok(names)
+}
+
 /// The name of the remote that a text stands for: an address, or the name itself.
 #[must_use]
 pub fn remote_of(text: &str) -> Option<String> {

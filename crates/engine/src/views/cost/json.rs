@@ -51,16 +51,11 @@ pub struct CostRowJson {
     pub repository_remote: Option<String>,
     /// The session that the key means something in.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub session: Option<SessionId>,
     /// The title of the session, or the first line of the commit's message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// When the last of its messages was written.
-    #[cfg_attr(
-        feature = "schemas",
-        schemars(with = "String", extend("format" = "date-time"))
-    )]
     pub last_at: Timestamp,
     pub usage: CostUsageJson,
 }

@@ -18,7 +18,9 @@ pub struct GraphJson {
     state: String,
     /// Whether it was recorded that it ended.
     end_recorded: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<String>,
     duration_ms: u64,
     /// As planned, else in the order in which they began.
@@ -41,6 +43,7 @@ pub struct GraphJson {
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct PhaseJson {
     /// Absent for what belongs to no phase.
+    #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<String>,
     /// As for the pipeline.
     state: String,
@@ -48,7 +51,9 @@ pub struct PhaseJson {
     state_recorded: bool,
     /// Whether something goes on in it.
     current: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<String>,
     duration_ms: u64,
     /// How often it began, each but the first after an end; 0 where nobody recorded that it began.
@@ -73,11 +78,13 @@ pub struct InstanceJson {
     /// `working`, `waiting`, `ended`, `completed`, `failed`, `lost` or `unseen`.
     state: String,
     /// How its command ended, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<String>,
     live: bool,
     /// Whether it was taken out of the pipeline again. It is not counted then.
     detached: bool,
     started_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<String>,
     duration_ms: u64,
     commits: u64,
@@ -89,12 +96,14 @@ pub struct InstanceJson {
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct ContractJson {
     name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     /// BLAKE3 of its text as it was recorded.
     digest: String,
     /// The event.
     number: u64,
     at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
 }
 
@@ -104,14 +113,18 @@ pub struct ContractJson {
 pub struct ReviewJson {
     /// `approved`, `changes_requested` or `commented`.
     verdict: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<String>,
     /// What it validates the work against, where that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
     contract: Option<ValidatedJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     by: String,
     /// The event.
     number: u64,
     at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
 }
 
@@ -120,11 +133,14 @@ pub struct ReviewJson {
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 pub struct ValidatedJson {
     name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     /// BLAKE3 of its text as it stood then; absent where no contract of this name was recorded before.
+    #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     /// Whether another session than the one that wrote the contract gave the review; absent where one of both is not
     /// known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     by_another_session: Option<bool>,
 }
 
@@ -144,12 +160,16 @@ pub struct CheckJson {
     by: String,
     /// How often it has had a result.
     runs: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<String>,
     /// The event.
     number: u64,
     at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
 }
 

@@ -25,7 +25,6 @@ pub struct SearchListJson {
     pub more: bool,
     /// Pass it as `cursor` to get the next page of the API; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     pub next: Option<SessionId>,
     /// How the search index was used.
     pub index: SearchIndexUse,
@@ -58,10 +57,6 @@ pub struct SearchHitJson {
     pub turn: Option<u64>,
     /// Time of the text or the commit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(
-        feature = "schemas",
-        schemars(with = "Option<String>", extend("format" = "date-time"))
-    )]
     pub at: Option<Timestamp>,
     /// The command that shows the turn; only from the machine that has the session.
     #[serde(skip_serializing_if = "Option::is_none")]

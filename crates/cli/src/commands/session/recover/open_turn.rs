@@ -36,6 +36,7 @@ pub struct OpenJson {
     /// Whether it waits for a decision.
     held: bool,
     /// Who drives the session, while somebody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
     driver: Option<DriverJson>,
     /// The calls without a result.
     calls: Vec<CallJson>,
@@ -62,6 +63,7 @@ struct DriverJson {
 struct CallJson {
     tool: String,
     /// What it was given, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<String>,
     started_at: String,
 }
@@ -71,6 +73,7 @@ struct CallJson {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct WayOut {
     /// The command; none where somebody else has to act.
+    #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     text: String,
 }
