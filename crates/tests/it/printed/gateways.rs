@@ -42,7 +42,8 @@ fn gateways_at_80_and_at_160_columns() {
     insta::assert_snapshot!(played(80), @r#"
     $ siglum token create --name laptop
     siglum_default_0123456789abcdef
-    Created token 01234567 (laptop) for launchers; it expires on 2026-11-26 12:34:56.
+    Created token 01234567 (laptop) for launchers; it expires on 2026-11-26
+      12:34:56.
     hint: Store it now: it is not shown again; the ledger keeps only a digest.
 
     $ siglum token list
@@ -52,7 +53,8 @@ fn gateways_at_80_and_at_160_columns() {
 
     $ siglum token rotate {token}
     siglum_default_0123456789abcdef
-    Token 01234567 replaces 01234567, which stays valid until 2026-11-26 12:34:56; it expires on 2026-11-26 12:34:56.
+    Token 01234567 replaces 01234567, which stays valid until 2026-11-26 12:34:56;
+      it expires on 2026-11-26 12:34:56.
     hint: Store it now: it is not shown again; the ledger keeps only a digest.
 
     $ siglum token revoke {token}
@@ -69,7 +71,8 @@ fn gateways_at_80_and_at_160_columns() {
 
     $ siglum heartbeat add daily --agent claude-code --every 1d --prompt 'Look at what is open'
     Heartbeat daily is due next 2026-11-26 12:34:56.
-    hint: It runs only while `siglum serve --run claude-code --workdir DIR` is running.
+    hint: It runs only while `siglum serve --run claude-code --workdir DIR` is
+      running.
 
     $ siglum heartbeat list
     HEARTBEAT  NEXT                 LAST  ALIVE  TICKS  TARGET  ROUTE
@@ -92,8 +95,10 @@ fn gateways_at_80_and_at_160_columns() {
     Resumed heartbeat daily.
 
     $ siglum heartbeat run daily --gateway http://127.0.0.1:9
-    error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
-    hint: Start a gateway with `siglum serve --run AGENT --workdir DIR`, or pass the address of one with `--gateway`.
+    error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error
+      111)
+    hint: Start a gateway with `siglum serve --run AGENT --workdir DIR`, or pass
+      the address of one with `--gateway`.
 
     $ siglum heartbeat remove daily
     Removed heartbeat daily.
@@ -103,7 +108,8 @@ fn gateways_at_80_and_at_160_columns() {
     hint: Pass its URL: `siglum login https://…`.
 
     $ siglum login http://127.0.0.1:9
-    error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
+    error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error
+      111)
 
     $ siglum logout
     error: there is no login

@@ -152,7 +152,8 @@ fn setup_at_80_and_at_160_columns() {
     -directory /a/repo/.git/siglum
     -file /a/siglum/bin/siglum
     Siglum is off.
-    Recorded data is kept in /a/siglum/ledger.db; `siglum why` still works.
+    Recorded data is kept in /a/siglum/ledger.db; `siglum why`
+      still works.
 
     $ siglum uninstall --yes
     Siglum is not enabled here; nothing to change.
