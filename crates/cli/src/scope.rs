@@ -425,11 +425,6 @@ impl Shown {
         self.scope.is_some()
     }
 
-    /// How many sessions may leave.
-    pub const fn reach(&self) -> Reach {
-        self.reach
-    }
-
     pub fn json(&self) -> (Option<ScopeJson>, ReachJson) {
         let scope = self.scope.as_ref().map(|scope| ScopeJson {
             repositories: self

@@ -117,6 +117,26 @@ impl Ui {
         Ok(())
     }
 
+    /// Writes a text behind a heading that takes the columns before it, over as many lines as the text needs.
+    pub fn field(
+        &self,
+        heading: &str,
+        indent: usize,
+        text: impl AsRef<str>,
+    ) -> Result<(), CommandError> {
+        let text = visible(text.as_ref());
+        let room = self.width.saturating_sub(indent);
+        if text.width() <= room {
+            return self.line(format!("{heading}{text}"));
+        }
+        let mut heading = heading.to_owned();
+        for line in wrap(&text, room) {
+            self.line(format!("{heading}{line}"))?;
+            heading = " ".repeat(indent);
+        }
+        Ok(())
+    }
+
     /// Writes a text of ours over several lines: nothing of it comes from outside.
     pub fn block(&self, text: &str) -> Result<(), CommandError> {
         writeln!(io::stdout().lock(), "{}", legible::lines(text))?;

@@ -42,8 +42,11 @@ fn deliveries_at_80_and_at_160_columns() {
       repository, conversations; 1 session in scope, 0 outside.
 
     $ siglum projection list
-    NAME    KIND      HEALTH  RECEIPTS  SESSIONS  SECONDS  FAILING  PARKED  IN SCOPE  OUTSIDE  TARGET
-    copies  directo…  ok             5         1        2        0       0         1        0  /a/repo…
+    NAME    HEALTH  RECEIPTS  SESSIONS  SECONDS  FAILING  PARKED  KIND
+    copies  ok             5         1        2        0       0  directory
+      /a/repo/copies
+      repository /a/repo and sessions without a repository,
+        conversations; 1 session in scope, 0 outside
 
     $ siglum projection show copies
     copies  directory /a/repo/copies
@@ -72,9 +75,11 @@ fn deliveries_at_80_and_at_160_columns() {
     hint: Run `siglum otel test traces` to send a test span.
 
     $ siglum otel list
-    NAME    HEALTH  SENDS     CONTENT  SAMPLE  PROTOCOL  DUE  SECONDS  PARKED  LOST  IN SCOPE  OUTSIDE  ENDPOINT
-    traces  ok      sessions  off      100%    http/pr…    5        2       0     0         1        0  http://127.…
-    traces: repository /a/repo and sessions without a repository, verdicts; 1 session in scope, 0 outside.
+    NAME    HEALTH  DUE  SECONDS  PARKED  LOST  ENDPOINT
+    traces  ok        5        2       0     0  http://127.0.0.1:9
+      sessions over http/protobuf, without content, sample 100%
+      repository /a/repo and sessions without a repository,
+        verdicts; 1 session in scope, 0 outside
 
     $ siglum otel test traces
     error: the test failed after 2 ms: cannot connect to http://127.0.0.1:9: io:
@@ -114,8 +119,10 @@ fn deliveries_at_80_and_at_160_columns() {
     Scope: repository /a/repo and sessions without a repository, conversations; 1 session in scope, 0 outside.
 
     $ siglum projection list
-    NAME    KIND       HEALTH  RECEIPTS  SESSIONS  SECONDS  FAILING  PARKED  IN SCOPE  OUTSIDE  TARGET
-    copies  directory  ok             5         1        2        0       0         1        0  /a/repo/copies
+    NAME    HEALTH  RECEIPTS  SESSIONS  SECONDS  FAILING  PARKED  KIND
+    copies  ok             5         1        2        0       0  directory
+      /a/repo/copies
+      repository /a/repo and sessions without a repository, conversations; 1 session in scope, 0 outside
 
     $ siglum projection show copies
     copies  directory /a/repo/copies
@@ -140,9 +147,10 @@ fn deliveries_at_80_and_at_160_columns() {
     hint: Run `siglum otel test traces` to send a test span.
 
     $ siglum otel list
-    NAME    HEALTH  SENDS     CONTENT  SAMPLE  PROTOCOL       DUE  SECONDS  PARKED  LOST  IN SCOPE  OUTSIDE  ENDPOINT
-    traces  ok      sessions  off      100%    http/protobuf    5        2       0     0         1        0  http://127.0.0.1:9
-    traces: repository /a/repo and sessions without a repository, verdicts; 1 session in scope, 0 outside.
+    NAME    HEALTH  DUE  SECONDS  PARKED  LOST  ENDPOINT
+    traces  ok        5        2       0     0  http://127.0.0.1:9
+      sessions over http/protobuf, without content, sample 100%
+      repository /a/repo and sessions without a repository, verdicts; 1 session in scope, 0 outside
 
     $ siglum otel test traces
     error: the test failed after 2 ms: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)

@@ -110,12 +110,16 @@ pub(super) fn print(ui: &Ui, why: &Why, explanation: &Explanation) -> Result<(),
         ui.paragraph(INDENT, format!("judged by rules {rules}; {text}"))?;
     }
     for (_, text, worth, defeated_by) in &explanation.signs {
-        ui.line(format!("{}  {text}", heading(ui, "Sign")))?;
+        ui.field(&format!("{}  ", heading(ui, "Sign")), INDENT, text)?;
         ui.paragraph(INDENT, worth)?;
         ui.paragraph(INDENT, format!("defeated by: {defeated_by}"))?;
     }
     for other in &explanation.counterfactuals {
-        ui.line(format!("{}  {}", heading(ui, "Without"), other.without))?;
+        ui.field(
+            &format!("{}  ", heading(ui, "Without")),
+            INDENT,
+            &other.without,
+        )?;
         ui.line(format!(
             "{indent}{}  [{}]",
             made_by(ui, why, other.committer),
