@@ -304,6 +304,15 @@ pub fn agreed() -> Result<bool, CommandError> {
     Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
 }
 
+/// The error where a person did not agree. Where nobody could be asked, the hint says how to do without.
+pub fn not_agreed(text: &str, hint: &str) -> CommandError {
+    let error = CommandError::failed(text);
+    match io::stdin().is_terminal() {
+        true => error,
+        false => error.hint(hint),
+    }
+}
+
 /// Whether a person is there to be asked.
 pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
