@@ -2,6 +2,7 @@
 
 use crate::costs::spend;
 use crate::harness::{Agent, World};
+use crate::hostile_text::known_commands;
 
 /// What each of these answers has no line that is wider.
 const COMMANDS: &[&str] = &[
@@ -80,6 +81,24 @@ fn no_answer_is_wider_than_a_terminal_of_80_columns() {
         );
         for line in ran.stdout.lines().chain(ran.stderr.lines()) {
             assert!(line.chars().count() <= 80, "{command}: {line}");
+        }
+    }
+}
+
+#[test]
+fn no_help_is_wider_than_a_terminal_of_80_columns() {
+    let world = World::new();
+    let repo = world.at(&world.root);
+    let mut known = Vec::new();
+    known_commands(&repo, &[], &mut known);
+    assert!(known.len() > 70, "{known:?}");
+    let program = World::program();
+    for command in &known {
+        for flag in ["-h", "--help"] {
+            let line = format!("COLUMNS=80 {} {command} {flag}", program.display());
+            for line in repo.sh(&line).ok().lines() {
+                assert!(line.chars().count() <= 80, "{command} {flag}: {line}");
+            }
         }
     }
 }
