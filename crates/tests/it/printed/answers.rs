@@ -283,8 +283,8 @@ fn answers_at_80_and_at_160_columns() {
                 it is not recorded; run `siglum adopt 0123456789 SESSION` if you
                 know its session, or pass `--allow unrecorded`
     0123456789  base                           before
-                it is older than Siglum in this repository; run `siglum adopt
-                0123456789 SESSION` if you know its session
+                it is older than Siglum in this repository; run
+                `siglum adopt 0123456789 SESSION` if you know its session
     error: 2 of 3 commits failed in HEAD: 1 unrecorded, 1 before
     "#);
     insta::assert_snapshot!(asking.ask("check HEAD --deny before", 160), @r#"
@@ -470,14 +470,14 @@ fn answers_at_80_and_at_160_columns() {
     SESSION   AGENT        LAST                 TURN  WHERE   TEXT
     01234567  claude-code  2026-11-26 12:34:56     2  prompt  …own all that is know…
                                                    2  answer  Done.
-    hint: Run `siglum show 01234567 --turn 2` to read it, `claude --resume wide`
-      to go on there.
+    hint: Run `siglum show 01234567 --turn 2` to read it, or
+      `claude --resume wide` to continue it.
     "#);
     insta::assert_snapshot!(asking.ask("search done", 160), @r#"
     SESSION   AGENT        LAST                 TURN  WHERE   TEXT
     01234567  claude-code  2026-11-26 12:34:56     2  prompt  …own all that is known of the work, and commit it when it is done
                                                    2  answer  Done.
-    hint: Run `siglum show 01234567 --turn 2` to read it, `claude --resume wide` to go on there.
+    hint: Run `siglum show 01234567 --turn 2` to read it, or `claude --resume wide` to continue it.
     "#);
     insta::assert_snapshot!(asking.ask("audit list", 80), @r#"
     NUMBER  AT                   ACTION         SESSION   ACTOR    WHAT
@@ -539,6 +539,6 @@ fn answers_at_80_and_at_160_columns() {
      0  damaged
     Everything was verified.
     "#);
-    insta::assert_snapshot!(asking.ask("import --dry-run", 80), @r#"0 transcripts would be imported (0 B); nothing was."#);
-    insta::assert_snapshot!(asking.ask("import --dry-run", 160), @r#"0 transcripts would be imported (0 B); nothing was."#);
+    insta::assert_snapshot!(asking.ask("import --dry-run", 80), @r#"0 transcripts would be imported (0 B); nothing was changed."#);
+    insta::assert_snapshot!(asking.ask("import --dry-run", 160), @r#"0 transcripts would be imported (0 B); nothing was changed."#);
 }

@@ -67,7 +67,7 @@ fn gateways_at_80_and_at_160_columns() {
     01234567  launcher  revoked  2026-11-26 12:34:56  never  unknown  ci
 
     $ siglum token release led_0123456789abcdef0123456789abcdef
-    error: nobody registered ledger led_0123456789abcdef0123456789abcdef
+    error: ledger led_0123456789abcdef0123456789abcdef is not registered here
 
     $ siglum heartbeat add daily --agent claude-code --every 1d --prompt 'Look at what is open'
     Heartbeat daily is due next 2026-11-26 12:34:56.
@@ -87,7 +87,7 @@ fn gateways_at_80_and_at_160_columns() {
     Paused heartbeat daily.
 
     $ siglum heartbeat show daily
-    daily is paused since 2026-11-26 12:34:56
+    daily has been paused since 2026-11-26 12:34:56
     claude-code · heartbeat:daily · log
     No ticks yet.
 
@@ -112,7 +112,7 @@ fn gateways_at_80_and_at_160_columns() {
       111)
 
     $ siglum logout
-    error: there is no login
+    error: not logged in to any gateway
 
     $ siglum serve --plain --listen 127.0.0.1:0 2>served & until grep -q ' serves ' served || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!; cat served
     Serving at http://127.0.0.1:12345.
@@ -146,7 +146,7 @@ fn gateways_at_80_and_at_160_columns() {
     01234567  launcher  revoked  2026-11-26 12:34:56  never  unknown  ci
 
     $ siglum token release led_0123456789abcdef0123456789abcdef
-    error: nobody registered ledger led_0123456789abcdef0123456789abcdef
+    error: ledger led_0123456789abcdef0123456789abcdef is not registered here
 
     $ siglum heartbeat add daily --agent claude-code --every 1d --prompt 'Look at what is open'
     Heartbeat daily is due next 2026-11-26 12:34:56.
@@ -165,7 +165,7 @@ fn gateways_at_80_and_at_160_columns() {
     Paused heartbeat daily.
 
     $ siglum heartbeat show daily
-    daily is paused since 2026-11-26 12:34:56
+    daily has been paused since 2026-11-26 12:34:56
     claude-code · heartbeat:daily · log
     No ticks yet.
 
@@ -187,7 +187,7 @@ fn gateways_at_80_and_at_160_columns() {
     error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
 
     $ siglum logout
-    error: there is no login
+    error: not logged in to any gateway
 
     $ siglum serve --plain --listen 127.0.0.1:0 2>served & until grep -q ' serves ' served || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!; cat served
     Serving at http://127.0.0.1:12345.
