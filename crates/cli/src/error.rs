@@ -338,7 +338,14 @@ impl From<PipelineError> for CommandError {
 
 impl From<siglum_domain::link::LinkError> for CommandError {
     fn from(error: siglum_domain::link::LinkError) -> Self {
-        Self::new(Kind::Usage, error)
+        let is_unknown = error.field == "link";
+        let refused = Self::new(Kind::Usage, error);
+        match is_unknown {
+            true => refused.hint(
+                "Use issue=N (or #N), pr=N, pipeline=ID, role=NAME, phase=NAME or label=KEY=VALUE.",
+            ),
+            false => refused,
+        }
     }
 }
 

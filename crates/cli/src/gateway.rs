@@ -118,7 +118,7 @@ pub fn address(text: &str, plain: Plain) -> Result<Address, CommandError> {
         let error = CommandError::usage(&e);
         match text.to_ascii_lowercase().starts_with("http://") {
             true => error.hint(
-                "`--allow-plain` allows HTTP without encryption, readable for everyone on the network.",
+                "Pass `--allow-plain` to send data without encryption: everyone on the network can read it.",
             ),
             false => error,
         }

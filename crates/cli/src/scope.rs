@@ -196,7 +196,7 @@ pub struct ScopeArgs {
     /// current directory. For a server store: its id, or its remote
     #[arg(long, value_name = "PATH|ID")]
     repository: Vec<String>,
-    /// Send sessions of all repositories in which Siglum is on now, and sessions without a repository
+    /// Send sessions of all repositories in which Siglum is enabled now, and sessions without a repository
     #[arg(long, conflicts_with = "repository")]
     all_repositories: bool,
     /// Send only sessions that began at this time or later: `7d`, `2026-01-31`, or RFC 3339
@@ -425,11 +425,6 @@ impl Shown {
     /// Whether there is a scope at all.
     pub const fn is_open(&self) -> bool {
         self.scope.is_some()
-    }
-
-    /// How many sessions may leave.
-    pub const fn reach(&self) -> Reach {
-        self.reach
     }
 
     pub fn json(&self) -> (Option<ScopeJson>, ReachJson) {

@@ -43,7 +43,7 @@ pub enum Link {
 
 /// Why a link was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field} `{value}`: {rule}")]
+#[error("invalid {field} `{value}`: {rule}")]
 pub struct LinkError {
     pub field: &'static str,
     /// What was given, without secrets: what nobody sees is escaped, and so is what is no text. After 80 characters

@@ -86,11 +86,11 @@ fn without_an_answer_nothing_is_changed() {
     assert_eq!(snapshot(&world.root), before);
 }
 
-/// What `siglum init` shows at a terminal of 80 columns, and answers there.
-fn init_at_terminal(repo: &Repo<'_>, answers: &str) -> String {
+/// What a command shows at a terminal of 80 columns, with answers to its questions.
+fn at_terminal(repo: &Repo<'_>, command: &str, answers: &str) -> String {
     let program = World::program();
     let script = format!(
-        "printf '{answers}' | COLUMNS=80 script -qec '{} init' /dev/null",
+        "printf '{answers}' | COLUMNS=80 script -qec '{} {command}' /dev/null",
         program.display()
     );
     repo.sh(&script).stdout.replace('\r', "")
@@ -105,7 +105,7 @@ fn init_says_on_one_screen_what_it_changes_and_shows_the_rest_to_whoever_asks() 
         fs::create_dir(world.home().join(agent)).unwrap();
     }
     let before = snapshot(&world.root);
-    let shown = init_at_terminal(&repo, "d\\nn\\n");
+    let shown = at_terminal(&repo, "init", "d\\nn\\n");
     assert_eq!(snapshot(&world.root), before, "{shown}");
     let question = "Change 10 files? [y]es, [n]o, [d]iff, [t] yes, without trailers:";
     let (screen, rest) = shown.split_once(question).expect(&shown);
@@ -138,7 +138,7 @@ fn init_says_on_one_screen_what_it_changes_and_shows_the_rest_to_whoever_asks() 
 fn init_takes_no_for_an_answer_about_trailers() {
     let world = World::new();
     let repo = plain(&world);
-    let shown = init_at_terminal(&repo, "t\\n");
+    let shown = at_terminal(&repo, "init", "t\\n");
     assert!(shown.contains("Siglum is enabled."), "{shown}");
     let mut agent = Agent::start(&repo, "one");
     agent.sh("git commit -q --allow-empty -m one").ok();
@@ -147,6 +147,29 @@ fn init_takes_no_for_an_answer_about_trailers() {
     assert_eq!(why.committer(), agent.certain(), "{why}");
     let again = repo.siglum(&["init", "--yes", "--no-trailer"]);
     assert_eq!(again.code, Some(0), "{again:?}");
+}
+
+#[test]
+fn uninstall_says_what_it_removes_and_shows_the_rest_to_whoever_asks() {
+    let world = World::new();
+    let repo = world.repo();
+    let shown = at_terminal(&repo, "uninstall", "d\\nn\\n");
+    let question = "Make these changes? [y]es, [n]o, [d]iff:";
+    let (screen, rest) = shown.split_once(question).expect(&shown);
+    assert!(
+        screen.contains("6 hooks in") && !screen.contains("+++"),
+        "{screen}"
+    );
+    assert!(
+        rest.contains("+++") && rest.contains("nothing was changed"),
+        "{rest}"
+    );
+    // Who said no needs no hint how to say yes.
+    assert!(!rest.contains("skip the confirmation"), "{rest}");
+    assert!(repo.dir.join(".git/siglum").is_dir());
+    let shown = at_terminal(&repo, "uninstall", "y\\n");
+    assert!(shown.contains("Siglum is off;"), "{shown}");
+    assert!(!repo.dir.join(".git/siglum").exists());
 }
 
 #[test]

@@ -2,12 +2,17 @@
 
 use crate::costs::spend;
 use crate::harness::{Agent, World};
+use crate::hostile_text::known_commands;
 
 /// What each of these answers has no line that is wider.
 const COMMANDS: &[&str] = &[
     "log",
     "why HEAD",
     "why HEAD~1",
+    "why HEAD~1 --explain",
+    "why nobody-knows-this-commit-and-its-name-is-a-rather-long-one",
+    "show 0000",
+    "cost --since never",
     "why HEAD --explain",
     "why notes/a-file-with-a-long-name.md:3",
     "why notes/a-file-with-a-long-name.md",
@@ -22,6 +27,8 @@ const COMMANDS: &[&str] = &[
     "session list",
     "checkpoint list",
     "search work",
+    "resume HEAD~1 --print",
+    "link add 0000 issue=42",
     "files notes/a-file-with-a-long-name.md",
     "statusline",
     "audit list",
@@ -58,14 +65,40 @@ fn no_answer_is_wider_than_a_terminal_of_80_columns() {
     }
     repo.sh("git -c core.hooksPath=/dev/null commit -q --allow-empty -m 'By something that no hook saw, and that nobody knows of'")
         .ok();
+    let added = [
+        "projection add copies --directory copies --all-repositories",
+        "otel add traces http://127.0.0.1:9/ --all-repositories",
+    ];
     let show = format!("show {session}");
     let asked = format!("show {session} --turn 2");
-    for command in COMMANDS.iter().chain(&[show.as_str(), &asked]) {
+    let commands = added.iter().chain(COMMANDS).chain(&[show.as_str(), &asked]);
+    for command in commands {
         let program = World::program();
         let ran = repo.sh(&format!("COLUMNS=80 {} {command}", program.display()));
-        assert_ne!(ran.code, Some(2), "{command}: {ran:?}");
-        for line in ran.stdout.lines() {
+        assert!(
+            !ran.stderr.contains("unexpected argument") && !ran.stderr.contains("unrecognized"),
+            "{command}: {ran:?}"
+        );
+        for line in ran.stdout.lines().chain(ran.stderr.lines()) {
             assert!(line.chars().count() <= 80, "{command}: {line}");
+        }
+    }
+}
+
+#[test]
+fn no_help_is_wider_than_a_terminal_of_80_columns() {
+    let world = World::new();
+    let repo = world.at(&world.root);
+    let mut known = Vec::new();
+    known_commands(&repo, &[], &mut known);
+    assert!(known.len() > 70, "{known:?}");
+    let program = World::program();
+    for command in &known {
+        for flag in ["-h", "--help"] {
+            let line = format!("COLUMNS=80 {} {command} {flag}", program.display());
+            for line in repo.sh(&line).ok().lines() {
+                assert!(line.chars().count() <= 80, "{command} {flag}: {line}");
+            }
         }
     }
 }

@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "REASON")]
     allow: Vec<Reason>,
     /// Fail commits for this reason, which passes by default: `ambiguous`, `attested`, `before`
-    #[arg(long, value_name = "REASON")]
+    #[arg(long, value_name = "REASON", hide_possible_values = true)]
     deny: Vec<Reason>,
     /// Check only the trailers, without the ledger
     #[arg(long)]

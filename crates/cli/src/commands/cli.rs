@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{FromArgMatches as _, Parser, Subcommand};
 use siglum_domain::legible;
 
@@ -263,8 +264,50 @@ fn load_config(dir: &Path) -> Config {
 }
 
 fn parse(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Cli, clap::Error> {
-    let mut matches = commands::help::grouped(false).try_get_matches_from(words)?;
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let mut command = commands::help::grouped(false);
+    let mut matches = command
+        .try_get_matches_from_mut(&words)
+        .map_err(|error| suggest(error, &command, &words))?;
     Cli::from_arg_matches_mut(&mut matches)
+}
+
+/// Suggests `log` for `lgo`. The parser compares letters near their place, and short words have too few of these.
+fn suggest(mut error: clap::Error, root: &clap::Command, words: &[OsString]) -> clap::Error {
+    let wrong = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(wrong)) => wrong.clone(),
+        _ => return error,
+    };
+    let before = words.iter().take_while(|word| **word != *wrong);
+    let parent = before.fold(root, |parent, word| {
+        parent.find_subcommand(word).unwrap_or(parent)
+    });
+    let names = parent.get_subcommands().filter(|c| !c.is_hide_set());
+    let names = names.map(clap::Command::get_name);
+    let meant: Vec<String> = names
+        .filter(|name| is_one_slip(&wrong, name))
+        .map(str::to_owned)
+        .collect();
+    if !meant.is_empty() {
+        error.insert(
+            ContextKind::SuggestedSubcommand,
+            ContextValue::Strings(meant),
+        );
+    }
+    error
+}
+
+/// Whether two words differ in two neighbouring letters that are swapped, or in one letter.
+fn is_one_slip(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let begin = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let (one, other) = (&one[begin..], &other[begin..]);
+    let ends = one.iter().rev().zip(other.iter().rev());
+    let end = ends.take_while(|(a, b)| a == b).count();
+    match (&one[..one.len() - end], &other[..other.len() - end]) {
+        ([a, b], [c, d]) => a == d && b == c,
+        (one, other) => one.len() <= 1 && other.len() <= 1,
+    }
 }
 
 /// Parses the command line and runs the command.
@@ -403,4 +446,41 @@ fn dispatch(command: Command, cx: &Cx) -> Result<ExitCode, CommandError> {
         Command::Worker(args) => commands::worker::run(&args, cx),
     };
     done.map(|()| ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, suggested: &str) {
+        let words = line.split(' ');
+        let Err(error) = parse(words) else {
+            panic!("{line} is no mistake");
+        };
+        let text = error.to_string();
+        let tip = text.lines().find(|line| line.contains("tip:"));
+        assert_eq!(tip.unwrap_or_default().trim(), suggested, "{text}");
+    }
+
+    #[test]
+    fn a_command_with_one_slip_is_suggested() {
+        let log = "tip: a similar subcommand exists: 'log'";
+        for line in ["siglum lgo", "siglum lg", "siglum --json lgo --limit 3"] {
+            check(line, log);
+        }
+        check("siglum hwy", "tip: a similar subcommand exists: 'why'");
+        let list = "tip: a similar subcommand exists: 'list'";
+        check("siglum session lsit", list);
+        check("siglum xyz", "");
+    }
+
+    #[test]
+    fn a_slip_is_one_letter_or_two_neighbours_that_are_swapped() {
+        for slip in ["lgo", "olg", "lg", "lo", "logg", "blog", "dog"] {
+            assert!(is_one_slip(slip, "log"), "{slip}");
+        }
+        for other in ["gol", "l", "login", "dig", "xlgo", ""] {
+            assert!(!is_one_slip(other, "log"), "{other}");
+        }
+    }
 }

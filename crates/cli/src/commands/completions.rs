@@ -28,23 +28,18 @@ const COMMITS: usize = 30;
 
 /// Print a completion script for a shell
 ///
-/// It completes commands and flags, and the agents, sessions and commits of the current
-/// repository.
+/// Completes commands and flags, and the agents, sessions and commits of the current repository.
 ///
-/// For bash: `siglum completions bash > ~/.local/share/bash-completion/completions/siglum`.
-/// For zsh: write the output to a file `_siglum` in a directory of `$fpath`.
-/// For fish: `siglum completions fish > ~/.config/fish/completions/siglum.fish`.
+/// For bash, write it to ~/.local/share/bash-completion/completions/siglum; for zsh, to a file `_siglum` in a directory
+/// of `$fpath`; for fish, to ~/.config/fish/completions/siglum.fish.
 #[derive(clap::Args)]
-#[command(
-    verbatim_doc_comment,
-    after_long_help = "\
+#[command(after_long_help = "\
 Examples:
   Print the script for bash
     siglum completions bash
 
   Print the script for fish
-    siglum completions fish"
-)]
+    siglum completions fish")]
 pub struct Args {
     /// Shell
     shell: Shell,

@@ -33,6 +33,12 @@ const BATCHES: usize = 64;
 /// read or imported again. The agent's own files are not touched. Backups keep erased data until they are deleted, and so
 /// do the ledgers that `siglum restore` kept, which are listed, and the write-ahead log of a database server.
 #[derive(clap::Args)]
+#[command(override_usage = "\
+siglum forget [OPTIONS] <SESSION>...
+       siglum forget [OPTIONS] --older-than <AGE>
+       siglum forget [OPTIONS] --pattern <REGEX>
+       siglum forget [OPTIONS] --text
+       siglum forget [OPTIONS] --rule <RULE>")]
 #[command(after_long_help = "\
 Examples:
   Erase a session
@@ -182,8 +188,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     }
     let is_wanted = !going.is_nothing() && !args.dry_run;
     if is_wanted && !args.yes && !crate::ui::agreed()? {
-        return Err(CommandError::failed("nothing was erased")
-            .hint("Run the same command with `--yes` to skip the confirmation."));
+        return Err(crate::ui::not_agreed(
+            "nothing was erased",
+            "Run the same command with `--yes` to skip the confirmation.",
+        ));
     }
     if is_wanted {
         let costs = if args.costs {

@@ -1,7 +1,7 @@
 //! `siglum init`: switches Siglum on for a repository.
 
 mod clone;
-mod summary;
+pub(super) mod summary;
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, symlink};
@@ -116,8 +116,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         false => Answer::Yes,
     };
     if answer == Answer::No {
-        return Err(CommandError::failed("nothing was changed")
-            .hint("Run `siglum init --yes` to skip the confirmation."));
+        return Err(ui::not_agreed(
+            "nothing was changed",
+            "Run `siglum init --yes` to skip the confirmation.",
+        ));
     }
     if answer == Answer::WithoutTrailer || args.no_trailer {
         super::config::set::write(&TRAILER, "false")?;

@@ -26,8 +26,8 @@ const SLOWER: Duration = Duration::from_secs(5);
 /// Log in to the team's gateway with an account of its issuer
 ///
 /// Prints the address of a page and a code. Open the page in any browser, enter the code and log in there; Siglum waits
-/// until then and opens nothing by itself. The gateway names the issuer (OpenID Connect), and takes its tokens in place of
-/// its own. Siglum stores the token, readable only by you, and gets another one when it expires.
+/// until then and opens nothing by itself. The gateway names the issuer (OpenID Connect), and accepts its tokens in place
+/// of its own. Siglum stores the token, readable only by you, and gets another one when it expires.
 ///
 /// `siglum sync` and all commands that read from the gateway then use the login. In jobs of GitHub Actions and GitLab CI,
 /// no login is needed: the ID token of the job is used.

@@ -46,7 +46,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let removed = logins::remove(&cx.home, &gateway);
     if !removed.map_err(CommandError::at(&cx.home.tokens()))? {
         return Err(CommandError::not_found(format!(
-            "there is no login at {gateway}"
+            "not logged in to {gateway}"
         )));
     }
     if cx.ui.json {
@@ -62,6 +62,6 @@ fn only_login(cx: &Cx) -> Result<String, CommandError> {
         (Some(login), true) => Ok(login.gateway),
         (Some(_), false) => Err(CommandError::usage("there are several logins")
             .hint("Pass the URL of a gateway: `siglum logout https://…`.")),
-        (None, _) => Err(CommandError::not_found("there is no login")),
+        (None, _) => Err(CommandError::not_found("not logged in to any gateway")),
     }
 }

@@ -27,7 +27,7 @@ const ADVISED: usize = 5;
 /// moved repository, or in a new clone of it, update its path. Without arguments, lists the repositories of this machine,
 /// updates those that moved (searches their checkouts, the directories beside other repositories and the current
 /// directory), and shows how each was matched. With OLD and NEW, you state that the repository that was at OLD is now at
-/// NEW, if nothing else shows it: it keeps its id, its sessions and the scope of what may leave. This is refused if the
+/// NEW, if nothing else shows it: it keeps its id, its sessions and the scope of what is sent. This is refused if the
 /// two have no root commit in common, are fetched from different remotes, or cannot be compared.
 #[derive(clap::Args)]
 #[command(after_long_help = "\

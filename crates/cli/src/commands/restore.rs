@@ -252,8 +252,10 @@ fn agree(
         .status(format!("The current ledger will be kept as {kept}."));
     match ui::agreed()? {
         true => Ok(()),
-        false => Err(CommandError::failed("nothing was restored")
-            .hint("Run the same command with `--yes` to skip the confirmation.")),
+        false => Err(ui::not_agreed(
+            "nothing was restored",
+            "Run the same command with `--yes` to skip the confirmation.",
+        )),
     }
 }
 
@@ -270,14 +272,15 @@ fn look_at(file: &Path) -> Result<(), CommandError> {
         return Err(CommandError::not_found(format!(
             "{} is not a file",
             file.display()
-        )));
+        ))
+        .hint("Pass a file written by `siglum backup`."));
     }
     if SqliteLedger::log_bytes(file) > 0 {
         return Err(CommandError::failed(format!(
             "{} has a write-ahead log beside it: it is a ledger in use, or a copy of one",
             file.display()
         ))
-        .hint("Restore a file written by `siglum backup`."));
+        .hint("Pass a file written by `siglum backup`."));
     }
     let wrong = match SqliteLedger::look_at(file) {
         Err(LedgerError::Damaged(what)) => Some(what),

@@ -33,6 +33,9 @@ pub const ON_A_SERVER: &str = "A session is resumed on the machine where it ran.
 ///
 /// Without arguments, opens the finder of `siglum search` with the sessions that can be resumed.
 #[derive(clap::Args)]
+#[command(override_usage = "\
+siglum resume [OPTIONS] [SESSION|COMMIT|FILE:LINE|WORD]...
+       siglum resume [OPTIONS] <SESSION|COMMIT|FILE:LINE|WORD> -- <ARGUMENT>...")]
 #[command(after_long_help = "\
 Examples:
   Resume the session that made a commit
@@ -90,7 +93,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     if args.print {
         if let Transcript::Deleted { .. } | Transcript::Moved { .. } = plan.place.transcript {
             cx.ui.hint(format!(
-                "The transcript is not where {} looks for it; `siglum resume` without `--print` puts it there.",
+                "The transcript is not where {} looks for it; `siglum resume` without `--print` restores it.",
                 plan.agent.title
             ));
         }

@@ -59,7 +59,7 @@ Examples:
   Find sessions as you type
     siglum search
 
-  Find turns in which these words stand
+  Find turns that contain these words
     siglum search cart rounding
 
   Find failed shell commands of the last week in all repositories
@@ -269,7 +269,7 @@ fn note_next(cx: &Cx, list: &SearchListJson) {
     let turn = best.hits.iter().find_map(|hit| hit.turn);
     let mut hint = format!("Run `{}` to read it", show_command(best.session.id, turn));
     if let Some(resume) = &best.resume {
-        hint += &format!(", `{}` to go on there", ui::one_line(resume, 300));
+        hint += &format!(", or `{}` to continue it", ui::one_line(resume, 300));
     }
     cx.ui.hint(hint + ".");
 }

@@ -49,7 +49,7 @@ pub const SCHEMA: &str = "siglum.serve/1";
 /// that SIGLUM_BLOBS_CREDENTIALS_FILE names.
 ///
 /// The settings `keep_sessions`, `keep_telemetry` and `keep_audit` (`siglum config list`) say how long data is kept. Tables
-/// `[issuer.NAME]` of the user's settings name issuers (OpenID Connect) whose tokens the gateway takes, too.
+/// `[issuer.NAME]` of the user's settings name issuers (OpenID Connect) whose tokens the gateway accepts, too.
 ///
 /// The API is described at /v1/openapi.json; /readyz reports readiness, /metrics exposes metrics. The log is on stderr,
 /// with one line for each request.

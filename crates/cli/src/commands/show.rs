@@ -14,8 +14,8 @@ use crate::store;
 
 /// Show a session, a checkpoint, or the session behind a commit
 ///
-/// Without a name, shows the newest session of this repository. Of a commit, shows what `siglum why` does, or, with an
-/// option that chooses turns or a format, the session behind it.
+/// Without a name, shows the newest session of this repository. For a commit, shows what `siglum why` shows, or,
+/// with an option that selects turns or a format, the session behind it.
 ///
 /// For a server store, shows sessions and checkpoints. To look up commits, run `siglum why` against its gateway.
 #[derive(clap::Args)]

@@ -144,9 +144,12 @@ fn spooled(cx: &Cx) -> (usize, Option<Timestamp>) {
     )
 }
 
+/// Where the texts of fields begin.
+const FIELD: usize = 14;
+
 fn field(cx: &Cx, word: &str, text: impl AsRef<str>) -> Result<(), CommandError> {
     let word = cx.ui.paint(Style::Heading, format!("{word:<12}"));
-    cx.ui.line(format!("{word}  {}", text.as_ref()))
+    cx.ui.field(&format!("{word}  "), FIELD, text)
 }
 
 fn print(cx: &Cx, status: &Status) -> Result<(), CommandError> {
@@ -219,12 +222,19 @@ fn session_lines(
 ) -> Vec<String> {
     let running = &overview.running;
     if running.is_empty() {
-        let last = overview.last.as_ref().map_or_else(
-            || "none running".to_owned(),
-            |last| format!("none running; last here {}", brief(cx, last)),
-        );
         let word = cx.ui.paint(Style::Heading, format!("{:<12}", "Sessions"));
-        return vec![format!("{word}  {last}")];
+        let Some(last) = &overview.last else {
+            return vec![format!("{word}  none running")];
+        };
+        let mut lines = vec![format!(
+            "{word}  none running; last here {}",
+            brief(cx, last)
+        )];
+        lines.extend(last.title().map(|title| {
+            let room = cx.ui.width().saturating_sub(FIELD + 2).min(80);
+            format!("{}\"{}\"", " ".repeat(FIELD), ui::one_line(title, room))
+        }));
+        return lines;
     }
     let now = clock::now();
     let mut table = Table::new(vec!["SESSION", "AGENT", "STATE", "LAST", "WHERE", "TITLE"]);
@@ -258,15 +268,11 @@ fn session_lines(
     lines
 }
 
-/// `claude-code 0a1b2c3d (3 h ago)  "Add the parser"`.
+/// `claude-code 0a1b2c3d (3 h ago)`.
 fn brief(cx: &Cx, session: &Listed) -> String {
     let record = &session.listing.record;
-    let title = session.title().map_or_else(String::new, |t| {
-        let room = cx.ui.width().saturating_sub(74).clamp(14, 80);
-        format!("  \"{}\"", ui::one_line(t, room))
-    });
     format!(
-        "{} {} ({}){title}",
+        "{} {} ({})",
         cx.ui.paint(Style::Agent, record.agent.as_str()),
         cx.ui.paint(Style::Id, record.id.short()),
         ui::ago(record.last_at, clock::now())

@@ -39,7 +39,7 @@ const LOOK: Duration = Duration::from_millis(20);
 ///
 /// `--to` adds a gateway. Siglum remembers it and sends everything in its scope, and the worker sends new data from
 /// then on. The scope is the repository of the current directory unless flags say otherwise: a repository in which
-/// Siglum is switched on later is out of scope until `siglum projection scope NAME --add PATH` adds it. `--dry-run`
+/// Siglum is enabled later is out of scope until `siglum projection scope NAME --add PATH` adds it. `--dry-run`
 /// shows the scope with its counts and sends nothing. Without `--to`, every remembered gateway gets the data that it
 /// lacks. While a gateway is unreachable, data waits, for days if need be; nothing is lost or applied twice.
 ///

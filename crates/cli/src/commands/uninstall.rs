@@ -12,7 +12,7 @@ use siglum_gitstore::hooks::{self, FileChange, Plan};
 use siglum_gitstore::{Repo, is_on};
 use siglum_ledger::{Aside, read};
 
-use super::init::show_diff;
+use super::init::{show_diff, summary};
 use crate::claim;
 use crate::clock::Ids;
 use crate::cx::Cx;
@@ -30,8 +30,9 @@ pub const SCHEMA: &str = "siglum.uninstall/1";
 
 /// Remove exactly what `siglum init` installed
 ///
-/// Shows the changes with their places, and asks for confirmation before making any. The hooks of agents serve all
-/// repositories, so they are removed with the last repository, or with `--global`. All recorded data stays.
+/// Lists the changes and the files that they affect, shows the diff on request, and asks before it changes anything. The
+/// hooks of agents serve all repositories, so they are removed with the last repository, or with `--global`. All recorded
+/// data stays.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -95,13 +96,15 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         plan(args, cx, repo.as_ref())?
     };
     if !cx.ui.json {
-        present(cx, &going)?;
+        present(args, cx, &going, repo.as_ref())?;
     }
     let nothing = going.is_nothing();
     let done = !nothing && !args.dry_run;
-    if done && !args.yes && !ui::agreed()? {
-        return Err(CommandError::failed("nothing was changed")
-            .hint("Run `siglum uninstall --yes` to skip the confirmation."));
+    if done && !args.yes && !is_agreed(cx, &going)? {
+        return Err(ui::not_agreed(
+            "nothing was changed",
+            "Run `siglum uninstall --yes` to skip the confirmation.",
+        ));
     }
     if done {
         going.apply(cx)?;
@@ -112,15 +115,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     cx.ui.status(match (nothing, done) {
         (true, _) => "Siglum is not enabled here; nothing to change.",
         (_, true) if args.telemetry => "Agents no longer export telemetry to the gateway.",
+        (_, true) if cx.home.ledger().exists() => {
+            "Siglum is off; recorded data is kept, and `siglum why` still works."
+        }
         (_, true) => "Siglum is off.",
         (_, false) => "Nothing was changed.",
     });
-    if done && !args.telemetry && cx.home.ledger().exists() {
-        let ledger = Cx::tilde(&cx.home.ledger());
-        cx.ui.status(format!(
-            "Recorded data is kept in {ledger}; `siglum why` still works."
-        ));
-    }
     Ok(())
 }
 
@@ -277,20 +277,31 @@ fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
     Ok(changes)
 }
 
-fn present(cx: &Cx, going: &Going) -> Result<(), CommandError> {
-    let hidden = going.telemetry.as_ref().map(|t| t.hidden.as_slice());
-    show_diff(cx, &going.settings, &going.plan, hidden.unwrap_or_default())?;
-    going.plan.notes.iter().for_each(|note| cx.ui.warning(note));
-    for path in going.switch.iter().chain(&going.files) {
-        let what = if path.is_dir() { "directory" } else { "file" };
-        let line = format!("-{what} {}", Cx::tilde(path));
-        cx.ui.line(cx.ui.paint(Style::Removed, line))?;
+/// Says what is about to be removed; the diff is for whoever asks for it.
+fn present(args: &Args, cx: &Cx, going: &Going, repo: Option<&Repo>) -> Result<(), CommandError> {
+    if !going.is_nothing() {
+        cx.ui.line("This removes what `siglum init` installed.")?;
+        summary::show_rows(cx, going.rows(args, cx, repo))?;
     }
+    going.plan.notes.iter().for_each(|note| cx.ui.warning(note));
     going
         .notes
         .iter()
         .for_each(|note| cx.ui.status(format!("note: {note}")));
-    Ok(())
+    match args.dry_run {
+        true => going.show_diff(cx),
+        false => Ok(()),
+    }
+}
+
+/// Asks whether the changes are to be made, as often as the person wants to see them first.
+fn is_agreed(cx: &Cx, going: &Going) -> Result<bool, CommandError> {
+    loop {
+        match ui::answer("Make these changes? [y]es, [n]o, [d]iff:")?.as_deref() {
+            Some("d" | "D" | "diff") => going.show_diff(cx)?,
+            answer => return Ok(matches!(answer, Some("y" | "Y" | "yes"))),
+        }
+    }
 }
 
 impl Going {
@@ -306,6 +317,42 @@ impl Going {
             switch: None,
             notes: Vec::new(),
         })
+    }
+
+    /// The rows of the summary.
+    fn rows(&self, args: &Args, cx: &Cx, repo: Option<&Repo>) -> Vec<(&'static str, String)> {
+        let mut rows = Vec::new();
+        if let Some(repo) = repo.filter(|_| self.switch.is_some()) {
+            rows.push(("where", Cx::tilde(repo.worktree())));
+        }
+        if !self.settings.is_empty() {
+            let what = if args.telemetry { "telemetry" } else { "hooks" };
+            let files = self.settings.iter().map(|change| change.path.clone());
+            rows.push(("agents", format!("{what} in {}", summary::named(files))));
+        }
+        rows.extend(summary::changed_hooks(&self.plan).map(|hooks| ("git", hooks)));
+        let gone = self.switch.iter().chain(&self.files);
+        let gone: Vec<String> = gone.map(|path| Cx::tilde(path)).collect();
+        if !gone.is_empty() {
+            rows.push(("files", gone.join(", ")));
+        }
+        let ledger = cx.home.ledger();
+        if ledger.exists() {
+            let ledger = Cx::tilde(&ledger);
+            rows.push(("keeps", format!("all recorded data, in {ledger}")));
+        }
+        rows
+    }
+
+    fn show_diff(&self, cx: &Cx) -> Result<(), CommandError> {
+        let hidden = self.telemetry.as_ref().map(|t| t.hidden.as_slice());
+        show_diff(cx, &self.settings, &self.plan, hidden.unwrap_or_default())?;
+        for path in self.switch.iter().chain(&self.files) {
+            let what = if path.is_dir() { "directory" } else { "file" };
+            let line = format!("-{what} {}", Cx::tilde(path));
+            cx.ui.line(cx.ui.paint(Style::Removed, line))?;
+        }
+        Ok(())
     }
 
     fn is_nothing(&self) -> bool {

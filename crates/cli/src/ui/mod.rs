@@ -11,6 +11,7 @@ mod text;
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 
 pub use full_screen::{Frame, FullScreen, Row, Size};
 pub use keys::{Key, Keys};
@@ -26,6 +27,7 @@ pub use text::{
 use serde::Serialize;
 use siglum_domain::legible;
 use siglum_domain::redact::Redactor;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::error::CommandError;
 use shown::Shown;
@@ -65,21 +67,12 @@ impl Ui {
             Color::Never => anstream::ColorChoice::Never,
             Color::Auto => anstream::AutoStream::choice(&io::stdout()),
         };
-        let terminal = io::stdout().is_terminal();
-        let columns = crate::env::text("COLUMNS").and_then(|c| c.parse().ok());
-        let size = rustix::termios::tcgetwinsize(io::stdout())
-            .ok()
-            .map(|s| usize::from(s.ws_col))
-            .filter(|w| *w > 0);
-        let width = columns
-            .or(if terminal { size } else { None })
-            .unwrap_or(if terminal { 80 } else { usize::MAX });
         Self {
             color: choice != anstream::ColorChoice::Never,
             json,
             quiet,
             is_paged: false,
-            width,
+            width: columns(&io::stdout()),
         }
     }
 
@@ -120,6 +113,26 @@ impl Ui {
         for line in wrap(&visible(text.as_ref()), room) {
             self.line(format!("{margin}{line}"))?;
             margin = " ".repeat(further);
+        }
+        Ok(())
+    }
+
+    /// Writes a text behind a heading that takes the columns before it, over as many lines as the text needs.
+    pub fn field(
+        &self,
+        heading: &str,
+        indent: usize,
+        text: impl AsRef<str>,
+    ) -> Result<(), CommandError> {
+        let text = visible(text.as_ref());
+        let room = self.width.saturating_sub(indent);
+        if text.width() <= room {
+            return self.line(format!("{heading}{text}"));
+        }
+        let mut heading = heading.to_owned();
+        for line in wrap(&text, room) {
+            self.line(format!("{heading}{line}"))?;
+            heading = " ".repeat(indent);
         }
         Ok(())
     }
@@ -209,6 +222,19 @@ impl Ui {
     }
 }
 
+/// The columns of a terminal; without end where output is piped.
+fn columns(stream: &(impl IsTerminal + AsFd)) -> usize {
+    let named = crate::env::text("COLUMNS").and_then(|columns| columns.parse().ok());
+    let measured = || {
+        let size = rustix::termios::tcgetwinsize(stream).ok()?;
+        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    };
+    named.unwrap_or_else(|| match stream.is_terminal() {
+        true => measured().unwrap_or(80),
+        false => usize::MAX,
+    })
+}
+
 /// What is wrong, with its causes. What somebody typed that was refused is told without its secrets: others read what a
 /// script complains of.
 fn complaint(error: &CommandError) -> String {
@@ -262,7 +288,10 @@ pub fn report_as_json(error: &CommandError) {
 pub fn report_usage(error: &clap::Error) {
     if error.use_stderr() {
         let text = redacted(&error.render().to_string());
-        let _ = writeln!(io::stderr().lock(), "{}", legible::lines(text.trim_end()));
+        let columns = columns(&io::stderr());
+        for line in text.trim_end().lines() {
+            let _ = writeln!(io::stderr().lock(), "{}", folded(line, columns));
+        }
     } else {
         // Nothing of it comes from outside.
         let _ = error.print();
@@ -273,6 +302,15 @@ pub fn report_usage(error: &clap::Error) {
 pub fn agreed() -> Result<bool, CommandError> {
     let answer = answer("Make these changes? [y/N]")?;
     Ok(matches!(answer.as_deref(), Some("y" | "Y" | "yes")))
+}
+
+/// The error where a person did not agree. Where nobody could be asked, the hint says how to do without.
+pub fn not_agreed(text: &str, hint: &str) -> CommandError {
+    let error = CommandError::failed(text);
+    match io::stdin().is_terminal() {
+        true => error,
+        false => error.hint(hint),
+    }
 }
 
 /// Whether a person is there to be asked.
@@ -304,12 +342,28 @@ pub fn log_to_stderr(level: tracing::Level) {
 
 /// Writes to standard error. Other lines of a text, as git's complaints have, are indented: none of them looks like ours.
 fn complain(before: &str, text: &str) {
+    let columns = columns(&io::stderr());
+    let text = format!("{before}{text}");
     let mut lines = text.lines();
-    let mut shown = format!("{before}{}", Shown(lines.next().unwrap_or_default()));
+    let mut shown = folded(lines.next().unwrap_or_default(), columns);
     for line in lines {
-        let _ = write!(shown, "\n  {}", Shown(line));
+        let line = folded(line, columns.saturating_sub(INDENT.len()));
+        let _ = write!(shown, "\n{INDENT}{line}");
     }
     full_screen::write_error(&shown);
+}
+
+/// What begins each further line of one that is too long.
+const INDENT: &str = "  ";
+
+/// A line for standard error, over as many lines as it needs.
+fn folded(line: &str, columns: usize) -> String {
+    let line = visible(line);
+    if line.width() <= columns {
+        return line.into_owned();
+    }
+    let lines = wrap(&line, columns.saturating_sub(INDENT.len()));
+    lines.join(&format!("\n{INDENT}"))
 }
 
 /// Standard error for whoever hands over bytes: each time one line, in which nothing is obeyed.

@@ -39,14 +39,15 @@ fn cut(clean: &str, width: usize) -> String {
     cut.trim_end().to_owned() + "…"
 }
 
-/// A text in lines of a width, broken at blanks; lines of the text stay lines.
+/// A text in lines of a width, broken at blanks; lines of the text stay lines. A command in backquotes is copied from the
+/// terminal, so it stays on one line where it fits.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let is_text = |c: &char| c.is_whitespace() || !c.is_control();
     let text: String = text.chars().filter(is_text).collect();
     let mut lines = Vec::new();
     for paragraph in text.lines() {
         let mut line = String::new();
-        for word in paragraph.split_whitespace().map(visible) {
+        for word in words(paragraph, width) {
             if !line.is_empty() && line.width() + 1 + word.width() > width {
                 lines.push(std::mem::take(&mut line));
             }
@@ -58,6 +59,29 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// The words of a line. What stands in backquotes is one, if it fits in a width.
+fn words(line: &str, width: usize) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut quote = None;
+    for word in line.split_whitespace().map(visible) {
+        let turns = word.matches('`').count() % 2 == 1;
+        words.push(word.into_owned());
+        quote = match (quote, turns) {
+            (None, true) => Some(words.len() - 1),
+            (Some(first), true) => {
+                let quoted = words[first..].join(" ");
+                if quoted.width() <= width {
+                    words.truncate(first);
+                    words.push(quoted);
+                }
+                None
+            }
+            (quote, false) => quote,
+        };
+    }
+    words
 }
 
 /// How long ago: `now`, `5 min ago`, `3 h ago`, `2 days ago`, else the date.
@@ -189,5 +213,13 @@ mod tests {
     #[test]
     fn wrapping_keeps_paragraphs() {
         assert_eq!(wrap("a b c\n\nd", 3), ["a b", "c", "", "d"]);
+    }
+
+    #[test]
+    fn a_command_in_backquotes_stays_on_one_line_where_it_fits() {
+        assert_eq!(wrap("run `a b` now", 8), ["run", "`a b`", "now"]);
+        assert_eq!(wrap("run `a b`, `c d`.", 9), ["run", "`a b`,", "`c d`."]);
+        assert_eq!(wrap("`a b c` d", 5), ["`a b", "c` d"]);
+        assert_eq!(wrap("a ` b c", 4), ["a `", "b c"]);
     }
 }

@@ -169,19 +169,24 @@ fn answers_at_80_and_at_160_columns() {
                 it is done
     Resume      claude --resume wide
     Rule        ancestry-and-variable
-                git descends from the agent's process, and its variable names the session
-                defeated by: a nearer agent, a program of its own between, a variable of somebody else
+                git descends from the agent's process, and its variable names the
+                  session
+                defeated by: a nearer agent, a program of its own between, a
+                  variable of somebody else
     Sign        git ran 4 processes below the session's agent
                 names the session; certain with a second sign
-                defeated by: a program of its own between agent and git, a variable set further in
+                defeated by: a program of its own between agent and git, a
+                  variable set further in
     Sign        CLAUDE_CODE_SESSION_ID in git's environment names the session
                 names the session; certain with ancestry
-                defeated by: a terminal, a window or a program that outlived the session may have inherited it
+                defeated by: a terminal, a window or a program that outlived the
+                  session may have inherited it
     Sign        tool call toolu_wide_2_2 of the session was running here
                 confirms ancestry; separates sessions of one process
                 defeated by: not conclusive: others can commit at the same time
     Without     git ran 4 processes below the session's agent
-                claude-code 01234567  "Please do…"  (issue 42, PR 7)  [likely]  by variable
+                claude-code 01234567  "Please do…"  (issue 42, PR 7)  [likely]
+                by rule: variable
     "#);
     insta::assert_snapshot!(asking.ask("why HEAD~1 --explain", 160), @r#"
     0123456789  Write down all that is known of the work that is under way
@@ -208,7 +213,8 @@ fn answers_at_80_and_at_160_columns() {
                 confirms ancestry; separates sessions of one process
                 defeated by: not conclusive: others can commit at the same time
     Without     git ran 4 processes below the session's agent
-                claude-code 01234567  "Please do the work."  (issue 42, PR 7)  [likely]  by variable
+                claude-code 01234567  "Please do the work."  (issue 42, PR 7)  [likely]
+                by rule: variable
     "#);
     insta::assert_snapshot!(asking.ask("why notes.md:3", 80), @r#"
     Line        claude-code 01234567  "Please do…"  (issue 42, PR 7)  [certain]
@@ -277,8 +283,8 @@ fn answers_at_80_and_at_160_columns() {
                 it is not recorded; run `siglum adopt 0123456789 SESSION` if you
                 know its session, or pass `--allow unrecorded`
     0123456789  base                           before
-                it is older than Siglum in this repository; run `siglum adopt
-                0123456789 SESSION` if you know its session
+                it is older than Siglum in this repository; run
+                `siglum adopt 0123456789 SESSION` if you know its session
     error: 2 of 3 commits failed in HEAD: 1 unrecorded, 1 before
     "#);
     insta::assert_snapshot!(asking.ask("check HEAD --deny before", 160), @r#"
@@ -464,13 +470,14 @@ fn answers_at_80_and_at_160_columns() {
     SESSION   AGENT        LAST                 TURN  WHERE   TEXT
     01234567  claude-code  2026-11-26 12:34:56     2  prompt  …own all that is know…
                                                    2  answer  Done.
-    hint: Run `siglum show 01234567 --turn 2` to read it, `claude --resume wide` to go on there.
+    hint: Run `siglum show 01234567 --turn 2` to read it, or
+      `claude --resume wide` to continue it.
     "#);
     insta::assert_snapshot!(asking.ask("search done", 160), @r#"
     SESSION   AGENT        LAST                 TURN  WHERE   TEXT
     01234567  claude-code  2026-11-26 12:34:56     2  prompt  …own all that is known of the work, and commit it when it is done
                                                    2  answer  Done.
-    hint: Run `siglum show 01234567 --turn 2` to read it, `claude --resume wide` to go on there.
+    hint: Run `siglum show 01234567 --turn 2` to read it, or `claude --resume wide` to continue it.
     "#);
     insta::assert_snapshot!(asking.ask("audit list", 80), @r#"
     NUMBER  AT                   ACTION         SESSION   ACTOR    WHAT
@@ -532,6 +539,6 @@ fn answers_at_80_and_at_160_columns() {
      0  damaged
     Everything was verified.
     "#);
-    insta::assert_snapshot!(asking.ask("import --dry-run", 80), @r#"0 transcripts would be imported (0 B); nothing was."#);
-    insta::assert_snapshot!(asking.ask("import --dry-run", 160), @r#"0 transcripts would be imported (0 B); nothing was."#);
+    insta::assert_snapshot!(asking.ask("import --dry-run", 80), @r#"0 transcripts would be imported (0 B); nothing was changed."#);
+    insta::assert_snapshot!(asking.ask("import --dry-run", 160), @r#"0 transcripts would be imported (0 B); nothing was changed."#);
 }

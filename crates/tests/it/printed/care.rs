@@ -90,16 +90,20 @@ fn care_at_80_and_at_160_columns() {
     -session 01234567  claude-code  15 payloads, 868 B of transcripts, 1 file version
     Erased 1 session; commits keep their verdicts.
     hint: A running session is still recorded; erase it again after it ends.
-    hint: Files that claude-code wrote and git objects are not erased; rotate a secret that was leaked.
+    hint: Files that claude-code wrote and git objects are not erased; rotate a
+      secret that was leaked.
 
     $ siglum restore copy.db
-    The current ledger ends at 2026-11-26 12:34:56; the backup ends at 2026-11-26 12:34:56.
-    The current ledger will be kept as /a/siglum/ledger.db.before-restore-2026-11-26T12:34:56Z.
+    The current ledger ends at 2026-11-26 12:34:56; the backup ends at 2026-11-26
+      12:34:56.
+    The current ledger will be kept as
+      /a/siglum/ledger.db.before-restore-2026-11-26T12:34:56Z.
     error: nothing was restored
     hint: Run the same command with `--yes` to skip the confirmation.
 
     $ siglum restore copy.db --yes
-    Restored; the previous ledger is in /a/siglum/ledger.db.before-restore-2026-11-26T12:34:56Z.
+    Restored; the previous ledger is in
+      /a/siglum/ledger.db.before-restore-2026-11-26T12:34:56Z.
     hint: Run `siglum verify --all` to check file versions and projections.
     "#);
     insta::assert_snapshot!(played(160), @r#"

@@ -38,11 +38,15 @@ fn deliveries_at_80_and_at_160_columns() {
     insta::assert_snapshot!(played(80), @r#"
     $ siglum projection add copies --directory copies --all-repositories
     Added projection copies.
-    Scope: repository /a/repo and sessions without a repository, conversations; 1 session in scope, 0 outside.
+    Scope: repository /a/repo and sessions without a
+      repository, conversations; 1 session in scope, 0 outside.
 
     $ siglum projection list
-    NAME    KIND      HEALTH  RECEIPTS  SESSIONS  SECONDS  FAILING  PARKED  IN SCOPE  OUTSIDE  TARGET
-    copies  directo…  ok             5         1        2        0       0         1        0  /a/repo…
+    NAME    HEALTH  RECEIPTS  SESSIONS  SECONDS  FAILING  PARKED  KIND
+    copies  ok             5         1        2        0       0  directory
+      /a/repo/copies
+      repository /a/repo and sessions without a repository,
+        conversations; 1 session in scope, 0 outside
 
     $ siglum projection show copies
     copies  directory /a/repo/copies
@@ -61,21 +65,27 @@ fn deliveries_at_80_and_at_160_columns() {
     Skipped receipt 1 of session 01234567.
 
     $ siglum projection remove copies
-    Removed projection copies; delivered data is kept in directory /a/repo/copies.
+    Removed projection copies; delivered data is kept in directory
+      /a/repo/copies.
 
     $ siglum otel add traces http://127.0.0.1:9/ --all-repositories
     Added endpoint traces: sends traces of committed turns to http://127.0.0.1:9.
-    Scope: repository /a/repo and sessions without a repository, verdicts; 1 session in scope, 0 outside.
+    Scope: repository /a/repo and sessions without a
+      repository, verdicts; 1 session in scope, 0 outside.
     hint: Run `siglum otel test traces` to send a test span.
 
     $ siglum otel list
-    NAME    HEALTH  SENDS     CONTENT  SAMPLE  PROTOCOL  DUE  SECONDS  PARKED  LOST  IN SCOPE  OUTSIDE  ENDPOINT
-    traces  ok      sessions  off      100%    http/pr…    5        2       0     0         1        0  http://127.…
-    traces: repository /a/repo and sessions without a repository, verdicts; 1 session in scope, 0 outside.
+    NAME    HEALTH  DUE  SECONDS  PARKED  LOST  ENDPOINT
+    traces  ok        5        2       0     0  http://127.0.0.1:9
+      sessions over http/protobuf, without content, sample 100%
+      repository /a/repo and sessions without a repository,
+        verdicts; 1 session in scope, 0 outside
 
     $ siglum otel test traces
-    error: the test failed after 2 ms: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
-    hint: Check that the server runs, and the port: usually 4318 for HTTP, 4317 for gRPC.
+    error: the test failed after 2 ms: cannot connect to http://127.0.0.1:9: io:
+      Connection refused (os error 111)
+    hint: Check that the server runs, and the port: usually 4318 for HTTP, 4317
+      for gRPC.
 
     $ siglum otel remove traces
     Removed endpoint traces; data at http://127.0.0.1:9 is kept.
@@ -98,8 +108,10 @@ fn deliveries_at_80_and_at_160_columns() {
       http://127.0.0.1:9; 5 receipts, 2 statements, 4 documents left to send
       scope: repository /a/repo, conversations; 1 session in
         scope, 0 outside
-    error: gateway-127-0-0-1-2: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
-    hint: Unsent data is kept; the worker and the next `siglum sync` retry. Run `siglum projection show gateway-127-0-0-1-2` for details.
+    error: gateway-127-0-0-1-2: cannot connect to http://127.0.0.1:9: io:
+      Connection refused (os error 111)
+    hint: Unsent data is kept; the worker and the next `siglum sync` retry. Run
+      `siglum projection show gateway-127-0-0-1-2` for details.
     "#);
     insta::assert_snapshot!(played(160), @r#"
     $ siglum projection add copies --directory copies --all-repositories
@@ -107,8 +119,10 @@ fn deliveries_at_80_and_at_160_columns() {
     Scope: repository /a/repo and sessions without a repository, conversations; 1 session in scope, 0 outside.
 
     $ siglum projection list
-    NAME    KIND       HEALTH  RECEIPTS  SESSIONS  SECONDS  FAILING  PARKED  IN SCOPE  OUTSIDE  TARGET
-    copies  directory  ok             5         1        2        0       0         1        0  /a/repo/copies
+    NAME    HEALTH  RECEIPTS  SESSIONS  SECONDS  FAILING  PARKED  KIND
+    copies  ok             5         1        2        0       0  directory
+      /a/repo/copies
+      repository /a/repo and sessions without a repository, conversations; 1 session in scope, 0 outside
 
     $ siglum projection show copies
     copies  directory /a/repo/copies
@@ -133,9 +147,10 @@ fn deliveries_at_80_and_at_160_columns() {
     hint: Run `siglum otel test traces` to send a test span.
 
     $ siglum otel list
-    NAME    HEALTH  SENDS     CONTENT  SAMPLE  PROTOCOL       DUE  SECONDS  PARKED  LOST  IN SCOPE  OUTSIDE  ENDPOINT
-    traces  ok      sessions  off      100%    http/protobuf    5        2       0     0         1        0  http://127.0.0.1:9
-    traces: repository /a/repo and sessions without a repository, verdicts; 1 session in scope, 0 outside.
+    NAME    HEALTH  DUE  SECONDS  PARKED  LOST  ENDPOINT
+    traces  ok        5        2       0     0  http://127.0.0.1:9
+      sessions over http/protobuf, without content, sample 100%
+      repository /a/repo and sessions without a repository, verdicts; 1 session in scope, 0 outside
 
     $ siglum otel test traces
     error: the test failed after 2 ms: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)

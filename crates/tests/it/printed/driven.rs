@@ -50,12 +50,12 @@ fn driven_sessions_at_80_columns() {
     on_a_file(|store| {
         insta::assert_snapshot!(played(store, 80), @r#"
         $ siglum context list
-        RUNS  HEARD  LAST  AGENT     ROUTE
-        1     now    -     openclaw  agent:main:main
+        RUNS  SEEN  LAST  AGENT     ROUTE
+        1     now   -     openclaw  agent:main:main
 
         $ siglum context show agent:main:main
-        SESSION   CAUSE  INHERITS  HEARD  CONTEXT
-        01234567  first  none      now    agent:main:main (current)
+        SESSION   CAUSE  INHERITS  SEEN  CONTEXT
+        01234567  first  none      now   agent:main:main (current)
 
         $ siglum context explain {session}
         SESSION   ENTRIES  MESSAGES  WHY
@@ -103,12 +103,12 @@ fn driven_sessions_at_160_columns() {
     on_a_file(|store| {
         insta::assert_snapshot!(played(store, 160), @r#"
         $ siglum context list
-        RUNS  HEARD  LAST  AGENT     ROUTE
-        1     now    -     openclaw  agent:main:main
+        RUNS  SEEN  LAST  AGENT     ROUTE
+        1     now   -     openclaw  agent:main:main
 
         $ siglum context show agent:main:main
-        SESSION   CAUSE  INHERITS  HEARD  CONTEXT
-        01234567  first  none      now    agent:main:main (current)
+        SESSION   CAUSE  INHERITS  SEEN  CONTEXT
+        01234567  first  none      now   agent:main:main (current)
 
         $ siglum context explain {session}
         SESSION   ENTRIES  MESSAGES  WHY

@@ -42,7 +42,8 @@ fn gateways_at_80_and_at_160_columns() {
     insta::assert_snapshot!(played(80), @r#"
     $ siglum token create --name laptop
     siglum_default_0123456789abcdef
-    Created token 01234567 (laptop) for launchers; it expires on 2026-11-26 12:34:56.
+    Created token 01234567 (laptop) for launchers; it expires on 2026-11-26
+      12:34:56.
     hint: Store it now: it is not shown again; the ledger keeps only a digest.
 
     $ siglum token list
@@ -52,7 +53,8 @@ fn gateways_at_80_and_at_160_columns() {
 
     $ siglum token rotate {token}
     siglum_default_0123456789abcdef
-    Token 01234567 replaces 01234567, which stays valid until 2026-11-26 12:34:56; it expires on 2026-11-26 12:34:56.
+    Token 01234567 replaces 01234567, which stays valid until 2026-11-26 12:34:56;
+      it expires on 2026-11-26 12:34:56.
     hint: Store it now: it is not shown again; the ledger keeps only a digest.
 
     $ siglum token revoke {token}
@@ -65,11 +67,12 @@ fn gateways_at_80_and_at_160_columns() {
     01234567  launcher  revoked  2026-11-26 12:34:56  never  unknown  ci
 
     $ siglum token release led_0123456789abcdef0123456789abcdef
-    error: nobody registered ledger led_0123456789abcdef0123456789abcdef
+    error: ledger led_0123456789abcdef0123456789abcdef is not registered here
 
     $ siglum heartbeat add daily --agent claude-code --every 1d --prompt 'Look at what is open'
     Heartbeat daily is due next 2026-11-26 12:34:56.
-    hint: It runs only while `siglum serve --run claude-code --workdir DIR` is running.
+    hint: It runs only while `siglum serve --run claude-code --workdir DIR` is
+      running.
 
     $ siglum heartbeat list
     HEARTBEAT  NEXT                 LAST  ALIVE  TICKS  TARGET  ROUTE
@@ -84,7 +87,7 @@ fn gateways_at_80_and_at_160_columns() {
     Paused heartbeat daily.
 
     $ siglum heartbeat show daily
-    daily is paused since 2026-11-26 12:34:56
+    daily has been paused since 2026-11-26 12:34:56
     claude-code · heartbeat:daily · log
     No ticks yet.
 
@@ -92,8 +95,10 @@ fn gateways_at_80_and_at_160_columns() {
     Resumed heartbeat daily.
 
     $ siglum heartbeat run daily --gateway http://127.0.0.1:9
-    error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
-    hint: Start a gateway with `siglum serve --run AGENT --workdir DIR`, or pass the address of one with `--gateway`.
+    error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error
+      111)
+    hint: Start a gateway with `siglum serve --run AGENT --workdir DIR`, or pass
+      the address of one with `--gateway`.
 
     $ siglum heartbeat remove daily
     Removed heartbeat daily.
@@ -103,10 +108,11 @@ fn gateways_at_80_and_at_160_columns() {
     hint: Pass its URL: `siglum login https://…`.
 
     $ siglum login http://127.0.0.1:9
-    error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
+    error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error
+      111)
 
     $ siglum logout
-    error: there is no login
+    error: not logged in to any gateway
 
     $ siglum serve --plain --listen 127.0.0.1:0 2>served & until grep -q ' serves ' served || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!; cat served
     Serving at http://127.0.0.1:12345.
@@ -140,7 +146,7 @@ fn gateways_at_80_and_at_160_columns() {
     01234567  launcher  revoked  2026-11-26 12:34:56  never  unknown  ci
 
     $ siglum token release led_0123456789abcdef0123456789abcdef
-    error: nobody registered ledger led_0123456789abcdef0123456789abcdef
+    error: ledger led_0123456789abcdef0123456789abcdef is not registered here
 
     $ siglum heartbeat add daily --agent claude-code --every 1d --prompt 'Look at what is open'
     Heartbeat daily is due next 2026-11-26 12:34:56.
@@ -159,7 +165,7 @@ fn gateways_at_80_and_at_160_columns() {
     Paused heartbeat daily.
 
     $ siglum heartbeat show daily
-    daily is paused since 2026-11-26 12:34:56
+    daily has been paused since 2026-11-26 12:34:56
     claude-code · heartbeat:daily · log
     No ticks yet.
 
@@ -181,7 +187,7 @@ fn gateways_at_80_and_at_160_columns() {
     error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
 
     $ siglum logout
-    error: there is no login
+    error: not logged in to any gateway
 
     $ siglum serve --plain --listen 127.0.0.1:0 2>served & until grep -q ' serves ' served || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!; cat served
     Serving at http://127.0.0.1:12345.

@@ -123,8 +123,11 @@ const FILTERS: &[(&str, &str)] = &[
     (r"[0-9]  receipts", "5  receipts"),
     (r"\b[1-9] receipts", "5 receipts"),
     // What waits for a projection, and since when.
-    (r"(ok +)[0-9]( +1) +[0-9]+ ", "${1}5${2}        2 "),
-    (r"(http/\S+ +)[0-9] +[0-9]+ ", "${1}5        2 "),
+    (
+        r"(ok +)[0-9]( +1) +[0-9]+ ( +0 +0  directory)",
+        "${1}5${2}        2 ${3}",
+    ),
+    (r"(ok +)[0-9] +[0-9]+ ( +0 +0  http)", "${1}5        2 ${2}"),
     (r"its log [0-9.]+ k?B", "its log 0 B"),
     (r"\b[0-9.]+ k?B of transcripts", "868 B of transcripts"),
     (r"\b[0-9]+ kB", "786 kB"),

@@ -16,7 +16,8 @@ pub(super) const COMMANDS: &[&str] = &[
     "version",
     "upgrade --check",
     "demo",
-    "uninstall --yes | grep -E '^-(directory|file) '",
+    "uninstall --dry-run | grep -E '^-(directory|file) '",
+    "uninstall --yes",
     "uninstall --yes",
 ];
 
@@ -45,8 +46,8 @@ fn setup_at_80_and_at_160_columns() {
                  CLI: hooks in ~/.claude/settings.json, ~/.codex/hooks.json,
                  ~/.codex/config.toml and 5 more
       git        6 hooks in /a/repo/.git/hooks
-      trailer    one line in the message of agents' commits, `Siglum-Checkpoint:
-                 chk_…`; none in yours
+      trailer    one line in the message of agents' commits,
+                 `Siglum-Checkpoint: chk_…`; none in yours
       reads      agents' hook events and transcripts (including earlier ones), and
                  git's history
       keeps      prompts, responses, tool calls and file versions, without secrets,
@@ -148,11 +149,23 @@ fn setup_at_80_and_at_160_columns() {
     Creating a repository and installing hooks with `siglum init`.
     Two agent sessions, a person and a script work in it at once.
 
-    $ siglum uninstall --yes | grep -E '^-(directory|file) '
+    $ siglum uninstall --dry-run | grep -E '^-(directory|file) '
     -directory /a/repo/.git/siglum
     -file /a/siglum/bin/siglum
-    Siglum is off.
-    Recorded data is kept in /a/siglum/ledger.db; `siglum why` still works.
+    Nothing was changed.
+
+    $ siglum uninstall --yes
+    This removes what `siglum init` installed.
+
+      where      /a/repo
+      agents     hooks in ~/.claude/settings.json, ~/.codex/hooks.json,
+                 ~/.codex/config.toml and 5 more
+      git        6 hooks in /a/repo/.git/hooks
+      files      /a/repo/.git/siglum,
+                 /a/siglum/bin/siglum
+      keeps      all recorded data, in /a/siglum/ledger.db
+
+    Siglum is off; recorded data is kept, and `siglum why` still works.
 
     $ siglum uninstall --yes
     Siglum is not enabled here; nothing to change.
@@ -263,11 +276,21 @@ fn setup_at_80_and_at_160_columns() {
     Creating a repository and installing hooks with `siglum init`.
     Two agent sessions, a person and a script work in it at once.
 
-    $ siglum uninstall --yes | grep -E '^-(directory|file) '
+    $ siglum uninstall --dry-run | grep -E '^-(directory|file) '
     -directory /a/repo/.git/siglum
     -file /a/siglum/bin/siglum
-    Siglum is off.
-    Recorded data is kept in /a/siglum/ledger.db; `siglum why` still works.
+    Nothing was changed.
+
+    $ siglum uninstall --yes
+    This removes what `siglum init` installed.
+
+      where      /a/repo
+      agents     hooks in ~/.claude/settings.json, ~/.codex/hooks.json, ~/.codex/config.toml and 5 more
+      git        6 hooks in /a/repo/.git/hooks
+      files      /a/repo/.git/siglum, /a/siglum/bin/siglum
+      keeps      all recorded data, in /a/siglum/ledger.db
+
+    Siglum is off; recorded data is kept, and `siglum why` still works.
 
     $ siglum uninstall --yes
     Siglum is not enabled here; nothing to change.

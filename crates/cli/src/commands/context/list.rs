@@ -57,7 +57,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
 }
 
 fn table(routes: &[RouteRecord], now: Timestamp) -> Table {
-    let mut table = Table::new(vec!["RUNS", "HEARD", "LAST", "AGENT", "ROUTE"]);
+    let mut table = Table::new(vec!["RUNS", "SEEN", "LAST", "AGENT", "ROUTE"]);
     for route in routes {
         let last = route.last.as_ref();
         let outcome = last.and_then(|last| last.outcome.as_deref());

@@ -42,7 +42,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, RouteDetailJson::from(&shown));
     }
     let now = clock::now();
-    let mut table = Table::new(vec!["SESSION", "CAUSE", "INHERITS", "HEARD", "CONTEXT"]);
+    let mut table = Table::new(vec!["SESSION", "CAUSE", "INHERITS", "SEEN", "CONTEXT"]);
     for context in &shown.contexts {
         let current = shown.route.current.as_ref() == Some(&context.key);
         let mark = if current { " (current)" } else { "" };

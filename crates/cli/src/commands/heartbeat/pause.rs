@@ -13,7 +13,7 @@ pub const SCHEMA: &str = "siglum.heartbeat.pause/1";
 
 /// Pause a heartbeat
 ///
-/// It is not due until it is resumed.
+/// A paused heartbeat does not run until it is resumed.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -53,7 +53,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         return cx.ui.json(SCHEMA, answer);
     }
     let due = match (overview.record.paused_at, overview.record.next_due) {
-        (Some(at), _) => format!("is paused since {}", ui::when(at)),
+        (Some(at), _) => format!("has been paused since {}", ui::when(at)),
         (None, Some(due)) => format!("is due {}", ui::when(due)),
         (None, None) => "is never due".to_owned(),
     };

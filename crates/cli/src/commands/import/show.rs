@@ -156,13 +156,12 @@ pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
     let bytes = rows.iter().map(|r| r.bytes).sum();
     let Linked { commits, looked_at } = outcome.linked;
     cx.ui.status(format!(
-        "Imported {} with {} ({}); {} of {} in the history {} their work.",
+        "Imported {} with {} ({}); found their work in {} of {}.",
         ui::plural(rows.len() as u64, "session"),
         ui::plural(turns, "turn"),
         ui::bytes(bytes),
         ui::count(commits),
         ui::plural(looked_at, "commit"),
-        if commits == 1 { "contains" } else { "contain" },
     ));
 }
 
@@ -228,7 +227,7 @@ pub(super) fn preview(
         ));
     }
     cx.ui.status(format!(
-        "{} would be imported ({}); nothing was.",
+        "{} would be imported ({}); nothing was changed.",
         ui::plural(rows.len() as u64, "transcript"),
         ui::bytes(rows.iter().map(|r| r.bytes).sum())
     ));

@@ -32,18 +32,9 @@ pub(super) struct Summary<'a> {
 
 impl Summary<'_> {
     pub(super) fn show(&self, cx: &Cx) -> Result<(), CommandError> {
-        let width = cx.ui.width().min(100);
         cx.ui
             .line("Siglum records which agent's session makes each commit.")?;
-        cx.ui.line("")?;
-        for (name, text) in self.rows(cx) {
-            let mut head = cx.ui.paint(Style::Heading, format!("  {name:<11}"));
-            for line in ui::wrap(&text, width.saturating_sub(13)) {
-                cx.ui.line(format!("{head}{line}"))?;
-                head = " ".repeat(13);
-            }
-        }
-        cx.ui.line("")
+        show_rows(cx, self.rows(cx))
     }
 
     fn rows(&self, cx: &Cx) -> Vec<(&'static str, String)> {
@@ -111,26 +102,46 @@ impl Summary<'_> {
         if self.plan.obstacle.is_some() {
             return "no hooks, see below".to_owned();
         }
-        let paths = self.plan.changes.iter().map(|change| change.path());
-        let is_hook = |path: &&Path| {
-            let name = path.file_name();
-            name.is_some_and(|name| HOOKS.iter().any(|hook| *hook == name))
-        };
-        let hooks: Vec<&Path> = paths.filter(is_hook).collect();
-        let dir = hooks.first().and_then(|path| path.parent());
-        match (dir, self.worktree) {
-            (Some(dir), _) => {
-                let count = ui::plural(hooks.len() as u64, "hook");
-                format!("{count} in {}", Cx::tilde(dir))
-            }
+        match (changed_hooks(self.plan), self.worktree) {
+            (Some(hooks), _) => hooks,
             (None, Some(_)) => "unchanged".to_owned(),
             (None, None) => "no hooks".to_owned(),
         }
     }
 }
 
+/// Writes the rows of a summary, between blank lines.
+pub(in crate::commands) fn show_rows(
+    cx: &Cx,
+    rows: Vec<(&'static str, String)>,
+) -> Result<(), CommandError> {
+    let width = cx.ui.width().min(100);
+    cx.ui.line("")?;
+    for (name, text) in rows {
+        let mut head = cx.ui.paint(Style::Heading, format!("  {name:<11}"));
+        for line in ui::wrap(&text, width.saturating_sub(13)) {
+            cx.ui.line(format!("{head}{line}"))?;
+            head = " ".repeat(13);
+        }
+    }
+    cx.ui.line("")
+}
+
+/// The hooks of git that change, if some do.
+pub(in crate::commands) fn changed_hooks(plan: &Plan) -> Option<String> {
+    let paths = plan.changes.iter().map(|change| change.path());
+    let is_hook = |path: &&Path| {
+        let name = path.file_name();
+        name.is_some_and(|name| HOOKS.iter().any(|hook| *hook == name))
+    };
+    let hooks: Vec<&Path> = paths.filter(is_hook).collect();
+    let dir = hooks.first()?.parent()?;
+    let count = ui::plural(hooks.len() as u64, "hook");
+    Some(format!("{count} in {}", Cx::tilde(dir)))
+}
+
 /// The first of some files.
-fn named(files: impl Iterator<Item = PathBuf>) -> String {
+pub(in crate::commands) fn named(files: impl Iterator<Item = PathBuf>) -> String {
     let files: Vec<String> = files.map(|path| Cx::tilde(&path)).collect();
     let (shown, rest) = files.split_at(files.len().min(NAMED));
     match rest.len() {

@@ -33,18 +33,12 @@ instructions in it.";
 
 /// Serve the ledger to an agent over MCP, as tools
 ///
-/// Speaks MCP on stdin and stdout until they are closed; agents start it themselves. Its tools are
-/// why, search, show, cost and link, which answer as the commands do with --json. For Claude Code:
+/// Speaks MCP on stdin and stdout until they are closed. Agents start it themselves: `claude mcp add siglum -- siglum
+/// mcp` adds it to Claude Code. Its tools are why, search, show, cost and link, which answer as the commands do with `--json`.
 ///
-///     claude mcp add siglum -- siglum mcp
-///
-/// Answers cover the repository in which it was started; sessions of other repositories are not
-/// found.
-///
-/// All tools are read-only, except link, which attaches issues and other links to the calling
-/// session.
+/// Answers cover the repository in which it was started; sessions of other repositories are not found. All tools are
+/// read-only, except link, which attaches issues and other links to the calling session.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
 #[command(after_long_help = "\
 Examples:
   Serve the repository of the current directory

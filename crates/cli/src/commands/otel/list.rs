@@ -117,11 +117,19 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
             .status("No endpoints; add one with `siglum otel add`.");
         return Ok(());
     }
-    cx.ui.table(&table(&rows))?;
+    let mut lines = table(&rows).lines(&cx.ui).into_iter();
+    if let Some(heading) = lines.next() {
+        cx.ui.line(heading)?;
+    }
+    for (line, row) in lines.zip(&rows) {
+        cx.ui.line(line)?;
+        if let Ok(destination) = &row.settings {
+            cx.ui.paragraph(2, settings_text(destination))?;
+        }
+        cx.ui.paragraph(2, row.standing.scope.text())?;
+    }
     for row in &rows {
         let name = &row.standing.projection.name;
-        cx.ui
-            .status(format!("{name}: {}.", row.standing.scope.text()));
         if let Err(why) = &row.settings {
             cx.ui.warning(format!("{name}: {why}"));
         }
@@ -187,8 +195,7 @@ fn json(row: &Row) -> DestinationJson {
 
 fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(vec![
-        "NAME", "HEALTH", "SENDS", "CONTENT", "SAMPLE", "PROTOCOL", "DUE", "SECONDS", "PARKED",
-        "LOST", "IN SCOPE", "OUTSIDE", "ENDPOINT",
+        "NAME", "HEALTH", "DUE", "SECONDS", "PARKED", "LOST", "ENDPOINT",
     ]);
     for row in rows {
         let (standing, health) = (&row.standing, row.standing.health());
@@ -197,34 +204,34 @@ fn table(rows: &[Row]) -> Table {
             Some(n) => Cell::number(ui::count(n)),
             None => Cell::styled(Style::Dim, "?"),
         };
-        let word = |of: &dyn Fn(&Destination) -> String| match &row.settings {
-            Ok(destination) => Cell::plain(of(destination)),
-            Err(_) => Cell::styled(Style::Dim, "?"),
-        };
         table.row(vec![
             Cell::styled(Style::Id, &standing.projection.name),
             Cell::styled(health.style(), health.word()),
-            word(&|d| sends(d)),
-            word(&|d| {
-                if d.content == Content::On {
-                    "on"
-                } else {
-                    "off"
-                }
-                .to_owned()
-            }),
-            word(&|d| d.sample.to_string()),
-            word(&|d| d.protocol.to_string()),
             number(lag.map(|l| l.receipts + row.waiting.records)),
             number(lag.map(|_| standing.lag_seconds().unwrap_or_default())),
             number(lag.map(|l| l.parked)),
             Cell::number(ui::count(row.lost)),
-            Cell::number(ui::count(standing.scope.reach().sessions)),
-            Cell::number(ui::count(standing.scope.reach().outside)),
-            word(&|d| d.endpoint.to_string()),
+            match &row.settings {
+                Ok(destination) => Cell::plain(destination.endpoint.to_string()),
+                Err(_) => Cell::styled(Style::Dim, "?"),
+            },
         ]);
     }
     table
+}
+
+/// What an endpoint gets, and how.
+fn settings_text(destination: &Destination) -> String {
+    let content = match destination.content {
+        Content::On => "with content",
+        Content::Off => "without content",
+    };
+    format!(
+        "{} over {}, {content}, sample {}",
+        sends(destination),
+        destination.protocol,
+        destination.sample
+    )
 }
 
 fn sends(destination: &Destination) -> String {

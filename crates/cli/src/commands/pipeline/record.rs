@@ -112,7 +112,7 @@ pub struct PhaseArgs {
 
 /// Record the result of a check
 ///
-/// Only `passed` counts as passed.
+/// Skipped and errored checks do not count as passed.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:

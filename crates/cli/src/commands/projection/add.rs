@@ -28,6 +28,9 @@ const NAME_MOST: usize = 64;
 /// with that line on stdin; exit code 65 rejects the receipt, and any other nonzero exit code causes a retry.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("target").required(true)))]
+#[command(override_usage = "\
+siglum projection add [OPTIONS] --directory <DIR> <NAME>
+       siglum projection add [OPTIONS] --program <COMMAND> <NAME>")]
 #[command(after_long_help = "\
 Examples:
   Write the sessions of this repository to a directory

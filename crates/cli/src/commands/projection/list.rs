@@ -42,7 +42,15 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
             .status("No projections; add one with `siglum projection add`.");
         return Ok(());
     }
-    cx.ui.table(&table(&all))?;
+    let mut lines = table(&all).lines(&cx.ui).into_iter();
+    if let Some(heading) = lines.next() {
+        cx.ui.line(heading)?;
+    }
+    for (line, standing) in lines.zip(&all) {
+        cx.ui.line(line)?;
+        cx.ui.paragraph(2, standing::target(&standing.projection))?;
+        cx.ui.paragraph(2, standing.scope.text())?;
+    }
     for (name, why) in all
         .iter()
         .filter_map(|s| Some((&s.projection.name, s.lag.as_ref().err()?)))
@@ -54,8 +62,7 @@ pub fn run(_: &Args, cx: &Cx) -> Result<(), CommandError> {
 
 fn table(all: &[Standing]) -> Table {
     let mut table = Table::new(vec![
-        "NAME", "KIND", "HEALTH", "RECEIPTS", "SESSIONS", "SECONDS", "FAILING", "PARKED",
-        "IN SCOPE", "OUTSIDE", "TARGET",
+        "NAME", "HEALTH", "RECEIPTS", "SESSIONS", "SECONDS", "FAILING", "PARKED", "KIND",
     ]);
     for standing in all {
         let health = standing.health();
@@ -66,16 +73,13 @@ fn table(all: &[Standing]) -> Table {
         };
         table.row(vec![
             Cell::styled(Style::Id, &standing.projection.name),
-            Cell::plain(&standing.projection.kind),
             Cell::styled(health.style(), health.word()),
             number(lag.map(|l| l.receipts)),
             number(lag.map(|l| l.sessions)),
             number(lag.map(|_| standing.lag_seconds().unwrap_or_default())),
             number(lag.map(|l| l.failing)),
             number(lag.map(|l| l.parked)),
-            number(Some(standing.scope.reach().sessions)),
-            number(Some(standing.scope.reach().outside)),
-            Cell::plain(standing::target(&standing.projection)),
+            Cell::plain(&standing.projection.kind),
         ]);
     }
     table

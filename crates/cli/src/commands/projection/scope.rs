@@ -15,7 +15,7 @@ pub const SCHEMA: &str = "siglum.projection.scope/1";
 /// Show or change which sessions are sent to a projection
 ///
 /// A session is in scope if all repositories that it works in are, and if it began late enough. A repository in which
-/// Siglum is switched on later is out of scope until it is added here. Sessions that were held back are sent once
+/// Siglum is enabled later is out of scope until it is added here. Sessions that were held back are sent once
 /// they are in scope; data that was sent before stays where it is.
 #[derive(clap::Args)]
 #[command(after_long_help = "\

@@ -100,12 +100,10 @@ fn print(cx: &Cx, standing: &Standing, troubled: &[Delivery]) -> Result<(), Comm
         p.kind,
         standing::target(p)
     ))?;
-    cx.ui.line(format!(
-        "{}: {}; added {}",
-        cx.ui.paint(health.style(), health.word()),
-        standing.text(),
-        ui::when(p.at)
-    ))?;
+    let word = cx.ui.paint(health.style(), health.word());
+    let added = ui::when(p.at);
+    cx.ui
+        .paragraph(0, format!("{word}: {}; added {added}", standing.text()))?;
     cx.ui
         .paragraph(0, format!("scope: {}", standing.scope.text()))?;
     if troubled.is_empty() {

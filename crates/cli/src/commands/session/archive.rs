@@ -53,8 +53,10 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             id.short()
         ));
         if !ui::agreed()? {
-            return Err(CommandError::failed("nothing was archived")
-                .hint("Run the same command with `--yes` to skip the confirmation."));
+            return Err(ui::not_agreed(
+                "nothing was archived",
+                "Run the same command with `--yes` to skip the confirmation.",
+            ));
         }
     }
     turn::archive(&*cx.world()?, &mut ledger, id, &cx.person())?;

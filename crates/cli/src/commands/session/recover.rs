@@ -170,8 +170,10 @@ fn decide(
             session.short()
         ));
         if !crate::ui::agreed()? {
-            return Err(CommandError::failed("nothing was discarded")
-                .hint("Run the same command with `--yes` to skip the confirmation."));
+            return Err(crate::ui::not_agreed(
+                "nothing was discarded",
+                "Run the same command with `--yes` to skip the confirmation.",
+            ));
         }
     }
     let by = cx.person();

@@ -59,7 +59,7 @@ pub struct Args {
     /// Create a read token, for `siglum check`, `why` and `log` in pipelines and on laptops that send nothing
     #[arg(long, conflicts_with_all = ["session", "telemetry"])]
     read: bool,
-    /// Create a launcher token that may also attest commits: only for a platform whose word you trust
+    /// Create a launcher token that may also attest commits: only for a platform that you trust
     #[arg(long, conflicts_with_all = ["session", "telemetry", "read"])]
     attests: bool,
     /// Allow only this: `sync` (send what another ledger recorded), `read`, `run` (let agents run on the gateway's

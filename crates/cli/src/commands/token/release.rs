@@ -44,7 +44,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
     let released = access::release(&*cx.world()?, ledger.as_mut(), of, &cx.person())?;
     let Some(token) = released else {
         return Err(CommandError::not_found(format!(
-            "nobody registered ledger {of}"
+            "ledger {of} is not registered here"
         )));
     };
     if cx.ui.json {

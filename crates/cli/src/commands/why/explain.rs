@@ -92,15 +92,18 @@ fn without(counterfactual: &Counterfactual) -> Without {
     }
 }
 
+/// Where the texts of an explanation begin.
+const INDENT: usize = 12;
+
 /// Writes an explanation for people.
 pub(super) fn print(ui: &Ui, why: &Why, explanation: &Explanation) -> Result<(), CommandError> {
-    let indent = " ".repeat(12);
+    let indent = " ".repeat(INDENT);
     match explanation.rule {
         Some(rule) => {
             let name = ui.paint(Style::Id, rule.name);
             ui.line(format!("{}  {name}", heading(ui, "Rule")))?;
-            ui.line(format!("{indent}{}", rule.observed))?;
-            ui.line(format!("{indent}defeated by: {}", rule.defeated_by))?;
+            ui.paragraph(INDENT, rule.observed)?;
+            ui.paragraph(INDENT, format!("defeated by: {}", rule.defeated_by))?;
         }
         None => {
             let text = "no single rule: a sweep, a rewrite or older rules decided it";
@@ -108,23 +111,26 @@ pub(super) fn print(ui: &Ui, why: &Why, explanation: &Explanation) -> Result<(),
         }
     }
     if let Some(rules) = explanation.older_rules {
-        ui.line(format!(
-            "{indent}judged by rules {rules}; `siglum rebuild judgements` applies the current rules"
-        ))?;
+        let text = "`siglum rebuild judgements` applies the current rules";
+        ui.paragraph(INDENT, format!("judged by rules {rules}; {text}"))?;
     }
     for (_, text, worth, defeated_by) in &explanation.signs {
-        ui.line(format!("{}  {text}", heading(ui, "Sign")))?;
-        ui.line(format!("{indent}{worth}"))?;
-        ui.line(format!("{indent}defeated by: {defeated_by}"))?;
+        ui.field(&format!("{}  ", heading(ui, "Sign")), INDENT, text)?;
+        ui.paragraph(INDENT, worth)?;
+        ui.paragraph(INDENT, format!("defeated by: {defeated_by}"))?;
     }
     for other in &explanation.counterfactuals {
-        ui.line(format!("{}  {}", heading(ui, "Without"), other.without))?;
+        ui.field(
+            &format!("{}  ", heading(ui, "Without")),
+            INDENT,
+            &other.without,
+        )?;
         ui.line(format!(
-            "{indent}{}  [{}]  by {}",
+            "{indent}{}  [{}]",
             made_by(ui, why, other.committer),
-            verdict(ui, other.verdict),
-            other.rule
+            verdict(ui, other.verdict)
         ))?;
+        ui.paragraph(INDENT, format!("by rule: {}", other.rule))?;
     }
     Ok(())
 }
