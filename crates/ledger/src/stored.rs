@@ -5,7 +5,7 @@ use siglum_domain::evidence::{Committer, Judgement};
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::{CallWrite, Fact, Observation, Source};
 use siglum_domain::{
-    AgentName, CheckpointId, ConversationId, LedgerId, Oid, RepositoryId, SessionId, Timestamp,
+    CheckpointId, ConversationId, LedgerId, Oid, RepositoryId, SessionId, Timestamp,
 };
 
 use crate::LedgerError;
@@ -136,7 +136,7 @@ pub(crate) fn unreadable_session(id: SessionId, why: &dyn std::fmt::Display) -> 
         quarantined: Some(format!("its record cannot be read: {why}")),
         ..SessionRecord::new(
             id,
-            AgentName::unnamed(),
+            None,
             ConversationId::of_native(None, id),
             LedgerId::from_uuid(id.uuid()),
             Mode::Observed,

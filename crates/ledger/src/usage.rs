@@ -213,7 +213,8 @@ pub(crate) fn unsplit(quarters: Vec<UsageQuarter>) -> BTreeMap<UnsplitKey, Quart
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageSession {
     pub id: SessionId,
-    pub agent: AgentName,
+    /// Absent where nobody named it.
+    pub agent: Option<AgentName>,
     /// The repository that it began in, where its usage counts.
     pub repository: Option<RepositoryId>,
 }

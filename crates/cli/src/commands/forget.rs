@@ -95,7 +95,8 @@ pub struct Json {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SessionJson {
     id: String,
-    agent: String,
+    /// Absent where nobody named it.
+    agent: Option<String>,
     /// How many entries have their payload.
     payloads: u64,
     /// Bytes of its transcripts.

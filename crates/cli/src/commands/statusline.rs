@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use serde::Serialize;
-use siglum_domain::{NativeId, Timestamp};
+use siglum_domain::{AgentName, NativeId, Timestamp};
 use siglum_engine::identity::{names, statements};
 use siglum_engine::views::cost::{self, By, CostQuery};
 use siglum_ledger::sqlite::Open;
@@ -61,7 +61,9 @@ pub struct Json {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Current {
     session: String,
-    agent: String,
+    /// Absent where nobody named it.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    agent: Option<AgentName>,
     name: Option<String>,
     turns: u64,
     /// In US dollars, as text; `unknown` where no price is known.
@@ -85,7 +87,7 @@ impl Current {
         let name = self.name.as_deref().unwrap_or(short);
         // Each stands for itself alone: none of what is put in is looked at again.
         let words = [
-            ("{agent}", self.agent.clone()),
+            ("{agent}", AgentName::word(self.agent.as_ref()).to_owned()),
             ("{session}", short.to_owned()),
             ("{name}", ui::one_line(name, 60)),
             ("{turns}", self.turns.to_string()),
@@ -133,7 +135,7 @@ fn current(cx: &Cx) -> Option<Current> {
     .ok()?;
     Some(Current {
         session: listing.record.id.to_string(),
-        agent: listing.record.agent.to_string(),
+        agent: listing.record.agent.clone(),
         name,
         turns: listing.summary.turns,
         cost: costs.total.cost.to_string(),

@@ -86,7 +86,8 @@ impl Activity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     pub session: SessionId,
-    pub agent: AgentName,
+    /// Absent where nobody named it.
+    pub agent: Option<AgentName>,
     /// The roles that are attached to it: one, as a rule.
     pub roles: Vec<String>,
     /// The phases that are attached to it: one, as a rule.

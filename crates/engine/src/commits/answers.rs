@@ -118,7 +118,8 @@ pub struct AuthoredFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedSession {
     pub id: SessionId,
-    pub agent: AgentName,
+    /// Absent where nobody named it.
+    pub agent: Option<AgentName>,
     pub conversation_id: ConversationId,
     /// The ledger that alone extends its chain.
     pub home: LedgerId,

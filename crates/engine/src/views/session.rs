@@ -39,8 +39,10 @@ words! {
 pub struct SessionJson {
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub id: SessionId,
-    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
-    pub agent: AgentName,
+    /// The product that does the work; absent where nobody named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
+    pub agent: Option<AgentName>,
     pub conversation_id: String,
     #[cfg_attr(feature = "schemas", schemars(with = "ModeWords"))]
     pub mode: Mode,

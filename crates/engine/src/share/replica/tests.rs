@@ -244,7 +244,7 @@ fn ledger_answers(ledger: &mut dyn Ledger, home: LedgerId) -> Vec<String> {
                 "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
                 (
                     id,
-                    &record.agent,
+                    &record.agent_key(),
                     record.ended_at,
                     record.sealed,
                     record.repository
