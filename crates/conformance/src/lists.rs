@@ -125,7 +125,10 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
                 && (filter.repositories.is_empty()
                     || s.repository
                         .is_some_and(|r| filter.repositories.contains(&r)))
-                && filter.agent.as_ref().is_none_or(|a| s.agent == *a)
+                && filter
+                    .agent
+                    .as_ref()
+                    .is_none_or(|a| s.agent.as_ref() == Some(a))
                 && filter.since.is_none_or(|t| s.last_at >= t)
                 && filter.until.is_none_or(|t| s.last_at < t)
                 && (!filter.open || s.ended_at.is_none())
@@ -148,7 +151,7 @@ fn conversations(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     let home = furnish(&mut desk)?;
     let other = SessionRecord {
-        agent: agent("codex"),
+        agent: Some(agent("codex")),
         conversation: session(1, home).conversation,
         ..session(4, home)
     };

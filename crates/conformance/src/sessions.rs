@@ -70,13 +70,13 @@ fn created_once(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     let home = furnish(&mut desk)?;
     let other = SessionRecord {
-        agent: agent("codex"),
+        agent: Some(agent("codex")),
         ..session(1, home)
     };
     let again = desk.write(|tx| tx.create_session(&other));
     holds!(again.is_err(), "the same session was created twice");
     let found = desk.read(|tx| tx.session(session_id(1)))?;
-    let agents = found.map(|s| s.agent);
+    let agents = found.and_then(|s| s.agent);
     same!(agents, Some(agent("claude-code")), "its agent");
     Ok(())
 }
@@ -239,7 +239,7 @@ fn unnamed_agent(shelf: &dyn Shelf) -> Outcome {
     };
     let listed = desk.read(|tx| tx.sessions(&by))?;
     let listed: Vec<SessionRecord> = listed.into_iter().map(|l| l.record).collect();
-    same!(listed, vec![unnamed], "the sessions of no agent");
+    same!(listed, [unnamed], "the sessions of no agent");
     desk.write(|tx| tx.set_agent(session_id(4), &agent("pi")))?;
     let found = desk.read(|tx| tx.session(session_id(4)))?;
     let named = found.and_then(|s| s.agent);

@@ -149,7 +149,7 @@ fn find_quarters(shelf: &dyn Shelf) -> Outcome {
     };
     desk.write(|tx| {
         let mut other = session(4, home);
-        other.agent = agent("codex");
+        other.agent = Some(agent("codex"));
         other.repository = Some(repository_id(2));
         tx.create_session(&other)?;
         tx.put_usages(session_id(1), &[in_quarter("a", 0, 9), of_model.clone()])?;

@@ -154,18 +154,6 @@ impl SessionRecord {
             quarantined: None,
         }
     }
-
-    /// Its agent as its names are kept under: what stands for none has names, too.
-    #[must_use]
-    pub fn agent_key(&self) -> AgentName {
-        self.agent.clone().unwrap_or_else(AgentName::unnamed)
-    }
-
-    /// Its agent in a place that must have a word.
-    #[must_use]
-    pub fn agent_word(&self) -> &str {
-        AgentName::word(self.agent.as_ref())
-    }
 }
 
 /// A sighting, without what was seen.

@@ -5,7 +5,7 @@ use siglum_domain::evidence::{Committer, Judgement};
 use siglum_domain::fold::Entry;
 use siglum_domain::observation::{CallWrite, Fact, Observation, Source};
 use siglum_domain::{
-    CheckpointId, ConversationId, LedgerId, Oid, RepositoryId, SessionId, Timestamp,
+    AgentName, CheckpointId, ConversationId, LedgerId, Oid, RepositoryId, SessionId, Timestamp,
 };
 
 use crate::LedgerError;
@@ -130,13 +130,27 @@ impl StatementRow {
     }
 }
 
+impl SessionRecord {
+    /// Its agent as its names are kept under: what stands for none has names, too.
+    #[must_use]
+    pub fn agent_key(&self) -> AgentName {
+        self.agent.clone().unwrap_or_else(AgentName::unnamed)
+    }
+
+    /// Its agent in a place that must have a word.
+    #[must_use]
+    pub fn agent_word(&self) -> &str {
+        AgentName::word(self.agent.as_ref())
+    }
+}
+
 /// A session of whose record nothing but the id can be read: it is quarantined.
 pub(crate) fn unreadable_session(id: SessionId, why: &dyn std::fmt::Display) -> SessionRecord {
     SessionRecord {
         quarantined: Some(format!("its record cannot be read: {why}")),
         ..SessionRecord::new(
             id,
-            None,
+            None::<AgentName>,
             ConversationId::of_native(None, id),
             LedgerId::from_uuid(id.uuid()),
             Mode::Observed,

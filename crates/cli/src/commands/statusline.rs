@@ -201,7 +201,7 @@ mod tests {
     fn words_stand_for_what_is_known() {
         let current = Current {
             session: "ses_0123456789abcdef0123456789abcdef".to_owned(),
-            agent: "claude-code".to_owned(),
+            agent: AgentName::new("claude-code").ok(),
             name: Some("{cost}".to_owned()),
             turns: 3,
             cost: "$1.2000".to_owned(),
