@@ -58,7 +58,7 @@ fn varied(desk: &mut Desk) -> Outcome<Vec<SessionRecord>> {
     let home = furnish(desk)?;
     let record = |n: u128| {
         let mut record = session(n, home);
-        record.agent = agent(if n & 1 == 0 { "codex" } else { "pi" });
+        record.agent = Some(agent(if n & 1 == 0 { "codex" } else { "pi" }));
         record.repository = (n & 2 == 0).then(|| repository_id(2));
         record.ended_at = (n & 4 == 0).then(|| at(1000));
         record.last_at = at(100 + i64::try_from(n).unwrap_or(0) * 10);
@@ -125,7 +125,10 @@ fn filters(shelf: &dyn Shelf) -> Outcome {
                 && (filter.repositories.is_empty()
                     || s.repository
                         .is_some_and(|r| filter.repositories.contains(&r)))
-                && filter.agent.as_ref().is_none_or(|a| s.agent == *a)
+                && filter
+                    .agent
+                    .as_ref()
+                    .is_none_or(|a| s.agent.as_ref() == Some(a))
                 && filter.since.is_none_or(|t| s.last_at >= t)
                 && filter.until.is_none_or(|t| s.last_at < t)
                 && (!filter.open || s.ended_at.is_none())
@@ -148,7 +151,7 @@ fn conversations(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     let home = furnish(&mut desk)?;
     let other = SessionRecord {
-        agent: agent("codex"),
+        agent: Some(agent("codex")),
         conversation: session(1, home).conversation,
         ..session(4, home)
     };
@@ -280,7 +283,7 @@ fn of_repositories(shelf: &dyn Shelf) -> Outcome {
         for (n, hours) in (16..24).zip((17..25).rev()) {
             let mut record = session(n, home);
             record.repository = Some(repository_id(2));
-            record.agent = agent(if n & 1 == 0 { "codex" } else { "pi" });
+            record.agent = Some(agent(if n & 1 == 0 { "codex" } else { "pi" }));
             record.last_at = hour(hours);
             tx.create_session(&record)?;
         }

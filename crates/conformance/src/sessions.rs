@@ -1,6 +1,6 @@
 //! Sessions, their names, their parents, their summaries.
 
-use siglum_domain::ConversationId;
+use siglum_domain::{AgentName, ConversationId};
 use siglum_ledger::{Mode, Relation, SessionFilter, SessionOrigin, SessionRecord, Summary};
 
 use super::check::{Check, Desk, Outcome, Shelf, Wrong, holds, same};
@@ -17,6 +17,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     Check::new("touching widens the time and fills what is empty", touched),
     Check::new("a launched session is told its agent later", named_agent),
+    Check::new("an agent that nobody named is none", unnamed_agent),
     Check::new(
         "a session that nobody named is named later",
         named_conversation,
@@ -69,13 +70,13 @@ fn created_once(shelf: &dyn Shelf) -> Outcome {
     let mut desk = Desk::open(shelf)?;
     let home = furnish(&mut desk)?;
     let other = SessionRecord {
-        agent: agent("codex"),
+        agent: Some(agent("codex")),
         ..session(1, home)
     };
     let again = desk.write(|tx| tx.create_session(&other));
     holds!(again.is_err(), "the same session was created twice");
     let found = desk.read(|tx| tx.session(session_id(1)))?;
-    let agents = found.map(|s| s.agent);
+    let agents = found.and_then(|s| s.agent);
     same!(agents, Some(agent("claude-code")), "its agent");
     Ok(())
 }
@@ -214,10 +215,35 @@ fn named_agent(shelf: &dyn Shelf) -> Outcome {
     for name in ["pi", "gemini"] {
         desk.write(|tx| tx.set_agent(session_id(1), &agent(name)))?;
         let found = desk.read(|tx| Ok((tx.session(session_id(1))?, tx.session(session_id(2))?)))?;
-        let named = found.0.map(|s| s.agent);
+        let named = found.0.and_then(|s| s.agent);
         same!(named, Some(agent(name)), "the agent of a session");
         same!(found.1, others, "another session");
     }
+    Ok(())
+}
+
+/// Its row has the word that programs of every version read there: by it, and by nothing else, it is found.
+fn unnamed_agent(shelf: &dyn Shelf) -> Outcome {
+    let mut desk = Desk::open(shelf)?;
+    let home = furnish(&mut desk)?;
+    let unnamed = SessionRecord {
+        agent: None,
+        ..session(4, home)
+    };
+    desk.write(|tx| tx.create_session(&unnamed))?;
+    let found = desk.read(|tx| tx.session(unnamed.id))?;
+    same!(found, Some(unnamed.clone()), "a session of no agent");
+    let by = SessionFilter {
+        agent: Some(AgentName::unnamed()),
+        ..SessionFilter::default()
+    };
+    let listed = desk.read(|tx| tx.sessions(&by))?;
+    let listed: Vec<SessionRecord> = listed.into_iter().map(|l| l.record).collect();
+    same!(listed, [unnamed], "the sessions of no agent");
+    desk.write(|tx| tx.set_agent(session_id(4), &agent("pi")))?;
+    let found = desk.read(|tx| tx.session(session_id(4)))?;
+    let named = found.and_then(|s| s.agent);
+    same!(named, Some(agent("pi")), "the agent once it is named");
     Ok(())
 }
 

@@ -40,7 +40,7 @@ fn sum(n: u128, start: Timestamp, messages: &[Usage]) -> QuarterRecord {
     QuarterRecord {
         session: UsageSession {
             id: session_id(n),
-            agent: agent("claude-code"),
+            agent: Some(agent("claude-code")),
             repository: (n < 3).then(|| repository_id(1)),
         },
         quarter: UsageQuarter {
@@ -149,7 +149,7 @@ fn find_quarters(shelf: &dyn Shelf) -> Outcome {
     };
     desk.write(|tx| {
         let mut other = session(4, home);
-        other.agent = agent("codex");
+        other.agent = Some(agent("codex"));
         other.repository = Some(repository_id(2));
         tx.create_session(&other)?;
         tx.put_usages(session_id(1), &[in_quarter("a", 0, 9), of_model.clone()])?;
@@ -206,7 +206,7 @@ fn find_quarters(shelf: &dyn Shelf) -> Outcome {
     let session = found.into_iter().next().map(|r| r.session);
     let wanted = UsageSession {
         id: session_id(4),
-        agent: agent("codex"),
+        agent: Some(agent("codex")),
         repository: Some(repository_id(2)),
     };
     same!(session, Some(wanted), "the session of a sum");

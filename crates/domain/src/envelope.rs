@@ -24,8 +24,8 @@ pub struct Envelope {
     pub trace: Option<TraceId>,
     /// Where replies go, and what state is seen.
     pub keys: Option<Keys>,
-    /// The product that does the work.
-    pub agent: AgentName,
+    /// The product that does the work; `None` where nobody named it.
+    pub agent: Option<AgentName>,
     /// What the work is for.
     pub links: Vec<Link>,
 }
@@ -103,7 +103,7 @@ pub const FIELDS: &[Field] = &[
         Some(e.keys.as_ref()?.context.as_str().into())
     }),
     field("agent", Form::Text, "the product that does the work", |e| {
-        Some(e.agent.as_str().into())
+        Some(e.agent.as_ref()?.as_str().into())
     }),
     field("issue_number", Form::Number, "a link", |e| {
         link(e, "issue_number")
@@ -190,7 +190,7 @@ mod tests {
             turn: Some(turn),
             trace: Some(TraceId::of_turn(turn)),
             keys: Some(Keys::shared(RouteKey::new("agent:main").unwrap())),
-            agent: AgentName::new("codex").unwrap(),
+            agent: Some(AgentName::new("codex").unwrap()),
             links: vec![
                 Link::parse("issue_number", "42").unwrap(),
                 Link::parse("phase", "review").unwrap(),

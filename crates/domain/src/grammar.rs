@@ -187,11 +187,12 @@ name!(
     }
 );
 
-/// What ledgers and documents have in the place of an agent that nobody named.
+/// What ledgers and replicas have in the place of an agent that nobody named: programs of every version read it there. So
+/// no agent is called that, and whoever gives it as a name names none.
 const UNNAMED: &str = "unknown";
 
 impl AgentName {
-    /// Stands where nobody named the agent.
+    /// Stands where nobody named the agent, and there must be a name.
     #[must_use]
     pub fn unnamed() -> Self {
         Self(UNNAMED.into())
@@ -199,8 +200,14 @@ impl AgentName {
 
     /// The agent; `None` where nobody named it.
     #[must_use]
-    pub fn named(&self) -> Option<&Self> {
+    pub fn named(self) -> Option<Self> {
         (self.as_str() != UNNAMED).then_some(self)
+    }
+
+    /// An agent in a place that must have a word.
+    #[must_use]
+    pub fn word(agent: Option<&Self>) -> &str {
+        agent.map_or(UNNAMED, Self::as_str)
     }
 }
 
@@ -326,8 +333,10 @@ mod tests {
         assert_eq!(AgentName::unnamed().named(), None);
         let read = AgentName::new("unknown").unwrap();
         assert_eq!(read.named(), None);
+        assert_eq!(AgentName::word(None), "unknown");
         let known = AgentName::new("codex").unwrap();
-        assert_eq!(known.named(), Some(&known));
+        assert_eq!(AgentName::word(Some(&known)), "codex");
+        assert_eq!(known.clone().named(), Some(known));
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(crate) async fn known(
     match found.len() {
         0 | 1 => Ok(found.pop()),
         _ => {
-            let agents: Vec<_> = found.iter().map(|s| s.agent.to_string()).collect();
+            let agents: Vec<_> = found.iter().map(SessionRecord::agent_word).collect();
             let detail = format!(
                 "several agents have a conversation of this id: {}; pass `agent`",
                 agents.join(", ")

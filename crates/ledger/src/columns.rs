@@ -170,6 +170,11 @@ impl Row<'_> {
         }
     }
 
+    /// Reads the agent of a session, which has a word there that stands for none.
+    pub(crate) fn agent(&self, at: usize) -> Result<Option<AgentName>> {
+        self.get(at).map(AgentName::named)
+    }
+
     /// Reads the salt of a digest.
     pub(crate) fn salt(&self, at: usize) -> Result<[u8; 32]> {
         match self {

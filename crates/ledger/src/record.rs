@@ -87,7 +87,8 @@ impl Relation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRecord {
     pub id: SessionId,
-    pub agent: AgentName,
+    /// The product that does the work; `None` where nobody named it.
+    pub agent: Option<AgentName>,
     /// What the outside world calls it. Frozen.
     pub conversation: ConversationId,
     /// The ledger that alone extends its chain.
@@ -122,9 +123,9 @@ pub struct SessionRecord {
 impl SessionRecord {
     /// A session that begins now: nothing is in its log, and nothing is known of where it runs.
     #[must_use]
-    pub const fn new(
+    pub fn new(
         id: SessionId,
-        agent: AgentName,
+        agent: impl Into<Option<AgentName>>,
         conversation: ConversationId,
         home: LedgerId,
         mode: Mode,
@@ -133,7 +134,7 @@ impl SessionRecord {
     ) -> Self {
         Self {
             id,
-            agent,
+            agent: agent.into().and_then(AgentName::named),
             conversation,
             home,
             mode,

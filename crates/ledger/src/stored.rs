@@ -130,13 +130,27 @@ impl StatementRow {
     }
 }
 
+impl SessionRecord {
+    /// Its agent as its names are kept under: what stands for none has names, too.
+    #[must_use]
+    pub fn agent_key(&self) -> AgentName {
+        self.agent.clone().unwrap_or_else(AgentName::unnamed)
+    }
+
+    /// Its agent in a place that must have a word.
+    #[must_use]
+    pub fn agent_word(&self) -> &str {
+        AgentName::word(self.agent.as_ref())
+    }
+}
+
 /// A session of whose record nothing but the id can be read: it is quarantined.
 pub(crate) fn unreadable_session(id: SessionId, why: &dyn std::fmt::Display) -> SessionRecord {
     SessionRecord {
         quarantined: Some(format!("its record cannot be read: {why}")),
         ..SessionRecord::new(
             id,
-            AgentName::unnamed(),
+            None::<AgentName>,
             ConversationId::of_native(None, id),
             LedgerId::from_uuid(id.uuid()),
             Mode::Observed,

@@ -213,7 +213,9 @@ pub(crate) fn unsplit(quarters: Vec<UsageQuarter>) -> BTreeMap<UnsplitKey, Quart
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageSession {
     pub id: SessionId,
-    pub agent: AgentName,
+    /// Absent where nobody named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
     /// The repository that it began in, where its usage counts.
     pub repository: Option<RepositoryId>,
 }

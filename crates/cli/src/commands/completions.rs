@@ -136,7 +136,11 @@ fn sessions_here() -> Vec<CompletionCandidate> {
         let candidates = listed.ok()?.into_iter().map(|l| {
             let title = l.summary.title.unwrap_or_default();
             let age = ui::ago(l.record.last_at, now);
-            let help = format!("{}, {age}  {}", l.record.agent, ui::one_line(&title, 60));
+            let help = format!(
+                "{}, {age}  {}",
+                l.record.agent_word(),
+                ui::one_line(&title, 60)
+            );
             candidate(&l.record.id.short(), help.trim_end())
         });
         Some(candidates.collect())

@@ -52,7 +52,9 @@ pub struct Json {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Touched {
     session: String,
-    agent: String,
+    /// Absent where nobody named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     /// How many edits of the file were seen.
@@ -73,7 +75,7 @@ impl Touched {
         let prompts = found.prompts.iter().map(|prompt| prompt.text.clone());
         Self {
             session: found.card.record.id.to_string(),
-            agent: found.card.agent().to_string(),
+            agent: found.card.record.agent.as_ref().map(ToString::to_string),
             title: found.card.title.clone(),
             edits: found.edits,
             first_at: found.first.to_string(),
@@ -134,7 +136,7 @@ fn table(found: &[FileSession]) -> Table {
         let prompt = prompt.and_then(|p| p.text.lines().find(|l| !l.trim().is_empty()));
         table.row(vec![
             Cell::styled(Style::Id, record.id.short()),
-            Cell::styled(Style::Agent, record.agent.as_str()),
+            Cell::styled(Style::Agent, record.agent_word()),
             Cell::styled(Style::Time, ui::age(touched.last, now)),
             Cell::number(ui::count(touched.edits as u64)),
             Cell::styled(Style::Id, commits.join(" ")),

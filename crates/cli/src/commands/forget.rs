@@ -101,7 +101,9 @@ pub struct Json {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SessionJson {
     id: String,
-    agent: String,
+    /// Absent where nobody named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
     /// How many entries have their payload.
     payloads: u64,
     /// Bytes of its transcripts.

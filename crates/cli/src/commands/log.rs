@@ -187,7 +187,7 @@ fn table(log: &CommitLog, sources: &Sources) -> Table {
 /// `claude-code 0a1b2c3d`.
 fn name(id: SessionId, sessions: &BTreeMap<SessionId, SessionRecord>) -> String {
     match sessions.get(&id) {
-        Some(record) => format!("{} {}", record.agent, id.short()),
+        Some(record) => format!("{} {}", record.agent_word(), id.short()),
         None => id.short(),
     }
 }
@@ -269,7 +269,7 @@ fn author_counts(commit: &LoggedCommit, sessions: &BTreeMap<SessionId, SessionRe
     for (session, count) in by {
         let agent = sessions
             .get(session)
-            .map_or("a session", |r| r.agent.as_str());
+            .map_or("a session", SessionRecord::agent_word);
         *agents.entry(agent).or_default() += count;
     }
     let mut agents: Vec<(&str, u64)> = agents.into_iter().collect();

@@ -220,7 +220,7 @@ impl Plan {
 
 /// The agent of a session, and the command that resumes it there.
 fn command(card: &SessionCard) -> Result<(&'static AgentSpec, Vec<String>), CommandError> {
-    let agent = siglum_agents::find(card.agent().as_str()).ok_or_else(|| cannot(card))?;
+    let agent = siglum_agents::find(card.record.agent_word()).ok_or_else(|| cannot(card))?;
     let words = card.natives.last().and_then(|id| agent.resume_words(id));
     let words = words.ok_or_else(|| {
         let (short, title) = (card.record.id.short(), agent.title);
@@ -233,7 +233,7 @@ fn command(card: &SessionCard) -> Result<(&'static AgentSpec, Vec<String>), Comm
 
 fn cannot(card: &SessionCard) -> CommandError {
     let agents: Vec<&str> = siglum_agents::AGENTS.iter().map(|a| a.title).collect();
-    let agent = ui::one_line(card.agent().as_str(), 60);
+    let agent = ui::one_line(card.record.agent_word(), 60);
     CommandError::failed(format!("sessions of {agent} cannot be resumed"))
         .hint(format!("Those of {} can.", agents.join(", ")))
 }

@@ -296,7 +296,7 @@ fn table(found: &[SearchResultJson]) -> Table {
     for SearchResultJson { session, hits, .. } in found {
         let mut head = Some(vec![
             Cell::styled(Style::Id, session.id.short()),
-            Cell::styled(Style::Agent, session.agent.as_str()),
+            Cell::styled(Style::Agent, AgentName::word(session.agent.as_ref())),
             Cell::styled(Style::Time, ui::when(session.last_at)),
         ]);
         for hit in hits {

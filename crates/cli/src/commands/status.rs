@@ -250,7 +250,7 @@ fn session_lines(
         };
         table.row(vec![
             Cell::styled(Style::Id, record.id.short()),
-            Cell::styled(Style::Agent, record.agent.as_str()),
+            Cell::styled(Style::Agent, record.agent_word()),
             Cell::styled(style(session.stand), session.stand.word()),
             Cell::styled(Style::Time, ui::age(record.last_at, now)),
             Cell::plain(place),
@@ -273,7 +273,7 @@ fn brief(cx: &Cx, session: &Listed) -> String {
     let record = &session.listing.record;
     format!(
         "{} {} ({})",
-        cx.ui.paint(Style::Agent, record.agent.as_str()),
+        cx.ui.paint(Style::Agent, record.agent_word()),
         cx.ui.paint(Style::Id, record.id.short()),
         ui::ago(record.last_at, clock::now())
     )

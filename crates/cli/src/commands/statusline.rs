@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use serde::Serialize;
-use siglum_domain::{NativeId, Timestamp};
+use siglum_domain::{AgentName, NativeId, Timestamp};
 use siglum_engine::identity::{names, statements};
 use siglum_engine::views::cost::{self, By, CostQuery};
 use siglum_ledger::sqlite::Open;
@@ -62,7 +62,10 @@ pub struct Json {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Current {
     session: String,
-    agent: String,
+    /// Absent where nobody named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    agent: Option<AgentName>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     turns: u64,
@@ -87,7 +90,7 @@ impl Current {
         let name = self.name.as_deref().unwrap_or(short);
         // Each stands for itself alone: none of what is put in is looked at again.
         let words = [
-            ("{agent}", self.agent.clone()),
+            ("{agent}", AgentName::word(self.agent.as_ref()).to_owned()),
             ("{session}", short.to_owned()),
             ("{name}", ui::one_line(name, 60)),
             ("{turns}", self.turns.to_string()),
@@ -135,7 +138,7 @@ fn current(cx: &Cx) -> Option<Current> {
     .ok()?;
     Some(Current {
         session: listing.record.id.to_string(),
-        agent: listing.record.agent.to_string(),
+        agent: listing.record.agent.clone(),
         name,
         turns: listing.summary.turns,
         cost: costs.total.cost.to_string(),
@@ -201,7 +204,7 @@ mod tests {
     fn words_stand_for_what_is_known() {
         let current = Current {
             session: "ses_0123456789abcdef0123456789abcdef".to_owned(),
-            agent: "claude-code".to_owned(),
+            agent: AgentName::new("claude-code").ok(),
             name: Some("{cost}".to_owned()),
             turns: 3,
             cost: "$1.2000".to_owned(),

@@ -129,7 +129,7 @@ impl Tail<'_> {
         page: &[Entry],
     ) -> Result<(), CommandError> {
         let agent = read(ledger, |tx| tx.session(self.session))?;
-        let agent = agent.map_or_else(String::new, |record| record.agent.to_string());
+        let agent = agent.map_or_else(String::new, |record| record.agent_word().to_owned());
         let mut passages = Passages::new(ledger, &agent);
         for entry in page {
             self.after = entry.sequence;

@@ -86,7 +86,9 @@ impl Activity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     pub session: SessionId,
-    pub agent: AgentName,
+    /// Absent where nobody named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
     /// The roles that are attached to it: one, as a rule.
     pub roles: Vec<String>,
     /// The phases that are attached to it: one, as a rule.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::event::{CheckResult, Event, What};
 use super::graph::{Activity, Check, Contract, Instance, Member, Phase, Review, State, Validated};
 use super::summary::says_skipped;
+use crate::AgentName;
 use crate::time::Timestamp;
 
 /// The time from one moment to another in milliseconds; none if the clock went back.
@@ -158,7 +159,7 @@ fn of_sessions(members: &[&Member], idle: bool) -> State {
 /// What a session is called in the graph: by its role, else by its agent.
 fn name(member: &Member) -> String {
     if member.roles.is_empty() {
-        member.agent.to_string()
+        AgentName::word(member.agent.as_ref()).to_owned()
     } else {
         member.roles.join(" + ")
     }

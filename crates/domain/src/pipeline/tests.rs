@@ -20,7 +20,7 @@ fn member(n: u128, phase: &str, role: &str, from: i64, to: Option<i64>) -> Membe
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
     Member {
         session: session(n),
-        agent: AgentName::new("codex").unwrap(),
+        agent: Some(AgentName::new("codex").unwrap()),
         roles: words(role),
         phases: words(phase),
         detached: false,

@@ -118,7 +118,9 @@ pub struct AuthoredFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedSession {
     pub id: SessionId,
-    pub agent: AgentName,
+    /// Absent where nobody named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
     pub conversation_id: ConversationId,
     /// The ledger that alone extends its chain.
     pub home: LedgerId,

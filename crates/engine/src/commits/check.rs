@@ -71,7 +71,7 @@ pub enum Finding {
     Merge,
     /// Its message names no checkpoint, although a session made it; without a ledger nobody is known
     /// to have made it.
-    NoTrailer(Option<(AgentName, SessionId)>),
+    NoTrailer(Option<(Option<AgentName>, SessionId)>),
     /// Its message names only checkpoints of others.
     Copied {
         /// The first of them.
@@ -159,7 +159,7 @@ pub fn answered(
         commit,
         standing,
         is_rewritten_alone,
-        by.map(|s| s.agent.clone()),
+        by.map(|s| (s.agent.clone(), s.id)),
     )
 }
 
@@ -219,12 +219,12 @@ fn check_commit(
         }
     }
     let standing = standing(tx, repository, commit, record.as_ref())?;
-    let agent = match standing_session(standing) {
-        Some(session) if !trailers.own => tx.session(session)?.map(|s| s.agent),
+    let by = match standing_session(standing) {
+        Some(session) if !trailers.own => tx.session(session)?.map(|s| (s.agent, s.id)),
         _ => None,
     };
     let is_rewritten_alone = is_rewritten_alone(record.as_ref());
-    Ok(trailers.checked(commit, standing, is_rewritten_alone, agent))
+    Ok(trailers.checked(commit, standing, is_rewritten_alone, by))
 }
 
 /// What the checkpoints come to that a message names.
@@ -251,20 +251,20 @@ impl Trailers {
             .get_or_insert(Finding::Copied { checkpoint, of });
     }
 
-    /// The commit with all that is wrong with it; `agent` is that of the session that made it.
+    /// The commit with all that is wrong with it; `by` is the session that made it, with its agent.
     fn checked(
         self,
         commit: &RangeCommit,
         standing: Standing,
         is_rewritten_alone: bool,
-        agent: Option<AgentName>,
+        by: Option<(Option<AgentName>, SessionId)>,
     ) -> Checked {
         let mut findings = self.findings;
         if !self.own && findings.is_empty() {
             findings.extend(match self.copied {
                 Some(copied) => Some(copied),
                 None if is_rewritten_alone => None,
-                None => unnamed(standing, commit.parents > 1, agent),
+                None => unnamed(standing, commit.parents > 1, by),
             });
         }
         match standing {
@@ -360,12 +360,14 @@ fn standing(
 }
 
 /// What is wrong with a commit whose message names no checkpoint.
-fn unnamed(standing: Standing, merge: bool, agent: Option<AgentName>) -> Option<Finding> {
+fn unnamed(
+    standing: Standing,
+    merge: bool,
+    by: Option<(Option<AgentName>, SessionId)>,
+) -> Option<Finding> {
     match standing {
         Standing::Human | Standing::Claimed(_) | Standing::Attested(_) => None,
-        Standing::Session(session, _) => {
-            Some(Finding::NoTrailer(agent.map(|agent| (agent, session))))
-        }
+        Standing::Session(..) => Some(Finding::NoTrailer(by)),
         Standing::Ambiguous(_) => Some(Finding::NoTrailer(None)),
         Standing::Unknown | Standing::Unrecorded if merge => Some(Finding::Merge),
         Standing::Unknown => Some(Finding::Unknown),

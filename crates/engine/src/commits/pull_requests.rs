@@ -31,7 +31,7 @@ pub(crate) fn link(
     if session.home != home {
         return Ok(());
     }
-    let spec = siglum_agents::find(session.agent.as_str());
+    let spec = siglum_agents::find(session.agent_word());
     for call in opening(entries) {
         for Opened { request, shown_by } in opened(tx, spec, &call)? {
             let statements = tx.statements_of_session(session.id)?;

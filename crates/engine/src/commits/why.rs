@@ -10,7 +10,7 @@ use siglum_domain::evidence::{
 use siglum_domain::link::Link;
 use siglum_domain::provenance::{self, Span};
 use siglum_domain::{
-    AgentName, CheckpointId, ConversationId, NativeId, Oid, RepositoryId, SessionId, Timestamp,
+    CheckpointId, ConversationId, NativeId, Oid, RepositoryId, SessionId, Timestamp,
 };
 use siglum_ledger::{
     CommitRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy, SessionRecord,
@@ -42,12 +42,6 @@ pub struct SessionCard {
 }
 
 impl SessionCard {
-    /// The product.
-    #[must_use]
-    pub const fn agent(&self) -> &AgentName {
-        &self.record.agent
-    }
-
     /// What the outside world calls it.
     #[must_use]
     pub const fn conversation(&self) -> &ConversationId {
@@ -57,7 +51,7 @@ impl SessionCard {
     /// The command that resumes it on the machine where it ran, where that is another one.
     #[must_use]
     pub fn resume_elsewhere(&self) -> Option<String> {
-        let agent = siglum_agents::find(self.agent().as_str()).filter(|_| self.resume.is_none());
+        let agent = siglum_agents::find(self.record.agent_word()).filter(|_| self.resume.is_none());
         let resume = agent.zip(self.natives.last());
         resume.and_then(|(agent, native)| agent.resume_line(native))
     }
@@ -560,7 +554,7 @@ pub fn card(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<SessionCar
         return Ok(None);
     };
     let natives = undamaged(tx.aliases(id))?.unwrap_or_default();
-    let agent = siglum_agents::find(record.agent.as_str());
+    let agent = siglum_agents::find(record.agent_word());
     let resume = agent
         .zip(natives.last())
         .and_then(|(agent, native)| agent.resume_line(native));

@@ -9,7 +9,7 @@ use siglum_domain::audit::Action;
 use siglum_domain::intake::{Decline, LaunchClaim, Place};
 use siglum_domain::link::Stated;
 use siglum_domain::process::Chain;
-use siglum_domain::{AgentName, ConversationId, SessionId, Timestamp};
+use siglum_domain::{ConversationId, SessionId, Timestamp};
 use siglum_ledger::{
     Durability, Launch, LaunchEnd, Ledger, LedgerError, Mode, OwnWorktree, Relation, SessionOrigin,
     SessionRecord, Statement, Transaction, attempt, read, write,
@@ -69,7 +69,7 @@ pub fn register(
             worktree: new.place.as_ref().map(|p| p.worktree.clone()),
             ..SessionRecord::new(
                 session,
-                new.launch.agent.clone().unwrap_or_else(AgentName::unnamed),
+                new.launch.agent.clone(),
                 // No agent has given it a name yet.
                 ConversationId::of_native(None, session),
                 home,

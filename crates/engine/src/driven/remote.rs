@@ -266,10 +266,14 @@ fn known(
 /// Refuses another session in place of the one that was meant.
 fn same(known: &SessionRecord, new: &NewSession, ledger: LedgerId) -> Result<(), RemoteError> {
     let taken = |field, rule: String| Err(RemoteError::Taken { field, rule });
-    if known.agent != new.agent {
+    if known.agent_key() != new.agent {
         return taken(
             "agent",
-            format!("session {} belongs to agent {}", known.id, known.agent),
+            format!(
+                "session {} belongs to agent {}",
+                known.id,
+                known.agent_word()
+            ),
         );
     }
     if new

@@ -107,11 +107,11 @@ fn existing_session(
     if record.mode == Mode::Observed {
         return Err(TurnError::NotDriven(session));
     }
-    match record.agent == *agent {
+    match record.agent_key() == *agent {
         true => Ok(record),
         false => Err(TurnError::Invalid {
             field: "agent",
-            rule: format!("session {session} belongs to agent {}", record.agent),
+            rule: format!("session {session} belongs to agent {}", record.agent_word()),
         }),
     }
 }
@@ -238,14 +238,15 @@ pub fn record_native_id(
         other = None;
         let record = tx.session(session)?;
         let record = record.ok_or_else(|| LedgerError::Damaged(format!("no session {session}")))?;
-        let known = identity::find(tx, SessionClaim::Alias(&record.agent, native))?;
+        let agent = record.agent_key();
+        let known = identity::find(tx, SessionClaim::Alias(&agent, native))?;
         let known = known.map(SessionIdentity::session);
         other = known.filter(|known| *known != session);
         if other.is_some() {
             return Ok(record.conversation);
         }
         let is_named = is_named(tx, &record)?;
-        tx.add_alias(&record.agent, native, session, at)?;
+        tx.add_alias(&agent, native, session, at)?;
         if is_named {
             return Ok(record.conversation);
         }

@@ -203,7 +203,7 @@ pub(crate) fn session_opened(
     more: Value,
 ) -> Result<u64, LedgerError> {
     let mut body = json!({
-        "agent": record.agent.as_str(),
+        "agent": record.agent_word(),
         "conversation_id": record.conversation.as_str(),
         "cwd": record.cwd,
         "links": links(attached),

@@ -83,9 +83,10 @@ pub(crate) fn open_session(
 ) -> Result<(), LedgerError> {
     let (session, at) = (new.record.id, new.record.created_at);
     tx.create_session(&new.record)?;
+    let agent = new.record.agent_key();
     match new.name {
-        Some(Name::Native(name)) => tx.add_alias(&new.record.agent, name, session, at)?,
-        Some(Name::Caller(name)) => tx.add_caller_name(&new.record.agent, name, session, at)?,
+        Some(Name::Native(name)) => tx.add_alias(&agent, name, session, at)?,
+        Some(Name::Caller(name)) => tx.add_caller_name(&agent, name, session, at)?,
         None => {}
     }
     let attached = |stated: &Stated| Statement::LinkAttached {

@@ -65,7 +65,7 @@ fn the_first_process_takes_it_up_and_no_other() {
     launch(&mut stage, 1, None);
     let first = stage.hear(begins("one", 20, 1, DIGEST));
     assert_eq!(first, launched(1));
-    assert_eq!(stage.session(first).agent, agent());
+    assert_eq!(stage.session(first).agent, Some(agent()));
     let second = stage.hear(begins("two", 21, 2, DIGEST));
     assert_ne!(second, first);
     let parent = Some((first, Relation::Nested));

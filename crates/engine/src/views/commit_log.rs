@@ -209,7 +209,11 @@ fn join(
             }
         }
         let wanted = filter.agent.as_ref().is_none_or(|agent| {
-            let of_agent = |id: &SessionId| log.sessions.get(id).is_some_and(|s| s.agent == *agent);
+            let of_agent = |id: &SessionId| {
+                log.sessions
+                    .get(id)
+                    .is_some_and(|s| s.agent_key() == *agent)
+            };
             made_by(&commit).iter().any(of_agent)
         });
         if !wanted {

@@ -292,7 +292,7 @@ impl PartyJson {
             kind,
             session: session.map(|id| id.to_string()),
             conversation_id: card.map(|c| c.conversation().to_string()),
-            agent: card.map(|c| c.agent().to_string()),
+            agent: card.and_then(|c| c.record.agent.as_ref().map(ToString::to_string)),
             native_ids: card
                 .map(|c| c.natives.iter().map(ToString::to_string).collect())
                 .unwrap_or_default(),
@@ -492,7 +492,7 @@ impl CommitSummaryJson {
                 kind,
                 session: session.map(|id| id.to_string()),
                 conversation_id: record.map(|r| r.conversation.to_string()),
-                agent: record.map(|r| r.agent.to_string()),
+                agent: record.and_then(|r| r.agent.as_ref().map(ToString::to_string)),
                 verdict: commit.verdict.into(),
             },
             attested: commit.is_attested,

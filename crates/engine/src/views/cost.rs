@@ -96,7 +96,7 @@ impl By {
     #[must_use]
     pub const fn without(self) -> &'static str {
         match self {
-            Self::Model | Self::Branch => "unknown",
+            Self::Agent | Self::Model | Self::Branch => "unknown",
             Self::Turn => "outside any turn",
             Self::Commit => "not in a commit",
             _ => "none",

@@ -38,7 +38,9 @@ words! {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SessionJson {
     pub id: SessionId,
-    pub agent: AgentName,
+    /// The product that does the work; absent where nobody named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
     pub conversation_id: String,
     #[cfg_attr(feature = "schemas", schemars(with = "ModeWords"))]
     pub mode: Mode,

@@ -216,12 +216,13 @@ impl UnresolvedRequest {
         owned(app, caller, known.as_ref())?;
         ask.agent = match (agent, &known) {
             (Some(agent), None) => agent,
-            (Some(agent), Some(known)) if agent == known.agent => agent,
+            (Some(agent), Some(known)) if agent == known.agent_key() => agent,
             (Some(_), Some(known)) => {
-                let detail = format!("session {} belongs to agent {}", known.id, known.agent);
+                let (id, agent) = (known.id, known.agent_word());
+                let detail = format!("session {id} belongs to agent {agent}");
                 return Err(Problem::conflict("taken", detail));
             }
-            (None, Some(known)) => known.agent.clone(),
+            (None, Some(known)) => known.agent_key(),
             (None, None) => {
                 let rule = "is required, because the session does not exist yet";
                 return Err(Problem::invalid("agent", rule));

@@ -75,7 +75,7 @@ fn running(
     log.push(RunEvent::Finished(finished));
     Running {
         started: Arc::new(started),
-        agent: record.agent.clone(),
+        agent: record.agent_key(),
         by: run.map_or_else(|| ask.by.clone(), |run| run.by),
         log,
     }

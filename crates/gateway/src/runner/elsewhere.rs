@@ -191,7 +191,7 @@ pub(super) async fn follow(
     }
     Ok(Some(Running {
         started: Arc::new(started),
-        agent: record.agent,
+        agent: record.agent_key(),
         by: run.by.clone(),
         log,
     }))

@@ -35,7 +35,7 @@ pub(super) fn session_row(row: &Row<'_>) -> Result<SessionRecord> {
     let relation = relation.and_then(|r| from_word("relation", &r).ok());
     Ok(SessionRecord {
         id: row.get(0)?,
-        agent: row.get(1)?,
+        agent: row.agent(1)?,
         conversation: row.get(2)?,
         home: row.get(3)?,
         mode: match row.get::<String>(4)?.as_str() {
@@ -73,7 +73,7 @@ fn salvaged(row: &Row<'_>, error: &LedgerError) -> Result<SessionRecord> {
     };
     let is_driven = row.get::<String>(4).is_ok_and(|mode| mode == "driven");
     Ok(SessionRecord {
-        agent: row.get(1).unwrap_or(none.agent),
+        agent: row.agent(1).unwrap_or(none.agent),
         conversation: row.get(2).unwrap_or(none.conversation),
         home: row.get(3).unwrap_or(none.home),
         mode: if is_driven { Mode::Driven } else { none.mode },

@@ -77,7 +77,7 @@ pub(super) fn insert_session(
         sql,
         &[
             &Col(r.id),
-            &r.agent.as_str(),
+            &r.agent_word(),
             &r.conversation.as_str(),
             &Col(r.home),
             &word(&r.mode),

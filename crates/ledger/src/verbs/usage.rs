@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use siglum_domain::fold::{Records, Usage};
 use siglum_domain::observation::Tokens;
-use siglum_domain::{AgentName, Oid, RepositoryId, SessionId, Timestamp};
+use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 
 use crate::columns::{Col, Row, Value, int};
 use crate::database::Database;
 use crate::row::{from_json, from_word, word};
 use crate::sql::{Sql, sql};
-use crate::stored::unreadable_session;
 use crate::usage::{
     commit_head, commit_time, pack_left_out, pack_quarter_left_out, quarter_past, quarters,
     unpack_left_out, unpack_quarter_left_out, unsplit,
@@ -72,9 +71,7 @@ pub(crate) fn quarter_row(row: &Row<'_>) -> Result<QuarterRecord> {
     let [repeated, retold, copied] = unpack_quarter_left_out(left_out.as_deref())?;
     let (id, start): (SessionId, Timestamp) = (row.get(0)?, row.get(1)?);
     // A session whose record is damaged still has what it cost.
-    let agent = row
-        .get::<AgentName>(OF_QUARTER)
-        .unwrap_or_else(|error| unreadable_session(id, &error).agent);
+    let agent = row.agent(OF_QUARTER).unwrap_or_default();
     Ok(QuarterRecord {
         session: UsageSession {
             id,

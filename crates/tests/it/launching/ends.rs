@@ -42,6 +42,21 @@ fn the_exit_code_is_the_commands_and_the_end_is_written_down() {
 }
 
 #[test]
+fn a_command_that_is_no_agent_has_none_in_answers() {
+    let world = World::new();
+    let repo = world.repo();
+    repo.siglum(&["run", "--", "true"]).ok();
+    let listed = sessions(&repo).swap_remove(0);
+    assert!(listed.get("agent").is_none(), "{listed:#}");
+    let id = listed["id"].as_str().unwrap();
+    let shown = show(&repo, id);
+    assert!(shown["session"].get("agent").is_none(), "{shown:#}");
+    // A column must have a word.
+    let table = repo.siglum(&["session", "list"]).ok();
+    assert!(table.contains("unknown"), "{table}");
+}
+
+#[test]
 fn the_command_has_what_the_launcher_has() {
     let world = World::new();
     let repo = world.repo();

@@ -60,7 +60,11 @@ fn name(tx: &mut dyn Transaction, listing: &SessionListing) -> Result<String, Le
     let aliases = tx.aliases(listing.record.id)?;
     let mut natives: Vec<&str> = aliases.iter().map(|native| native.as_str()).collect();
     natives.sort_unstable();
-    Ok(format!("{} {}", listing.record.agent, natives.join(",")))
+    Ok(format!(
+        "{} {}",
+        listing.record.agent_word(),
+        natives.join(",")
+    ))
 }
 
 /// A session in one line, and how many bytes of its transcripts are stored.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use siglum_domain::AgentName;
 use siglum_engine::commits::check::{Checked, Finding};
 
 use super::{Against, Counts, LENIENT, Outcome, Reason};
@@ -177,7 +178,8 @@ pub(super) fn what(finding: &Finding, against: Against) -> String {
         Finding::Unknown => "its committer was not observed".to_owned(),
         Finding::Merge => "it is a merge whose committer was not observed".to_owned(),
         Finding::NoTrailer(Some((agent, session))) => format!(
-            "{agent} {} made it, and its message names no checkpoint",
+            "{} {} made it, and its message names no checkpoint",
+            AgentName::word(agent.as_ref()),
             session.short()
         ),
         Finding::NoTrailer(None) if matches!(against, Against::Ledger | Against::Gateway) => {

@@ -158,7 +158,7 @@ fn pin(cx: &Cx, card: &SessionCard, sequence: u64) -> String {
     });
     format!(
         "{} {}  up to entry {} of {}{title}",
-        ui.paint(Style::Agent, card.agent().as_str()),
+        ui.paint(Style::Agent, card.record.agent_word()),
         ui.paint(Style::Id, card.record.id.short()),
         ui::count(sequence),
         ui::count(card.record.head)

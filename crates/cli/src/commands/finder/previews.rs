@@ -71,7 +71,7 @@ impl Previews {
         let Some(history) = history else {
             return Ok(Vec::new());
         };
-        let agent = history.card.agent().to_string();
+        let agent = history.card.record.agent_word().to_owned();
         let mut texts = Passages::new(&mut self.ledger, &agent);
         let mut all = Vec::new();
         for turn in chosen(&history.turns, key.turn) {

@@ -155,7 +155,7 @@ impl<'a> Searches<'a> {
             Purpose::Search => true,
             Purpose::Resume => {
                 record.home == self.ledger.id()
-                    && siglum_agents::find(record.agent.as_str()).is_some()
+                    && siglum_agents::find(record.agent_word()).is_some()
             }
         }
     }
@@ -181,7 +181,7 @@ fn item(session: &Listed, hits: Vec<Hit>) -> Item {
     let directory = record.cwd.as_ref().or(record.worktree.as_ref());
     Item {
         session: record.id,
-        agent: record.agent.to_string(),
+        agent: record.agent_word().to_owned(),
         last_at: record.last_at,
         title: session.title().map(str::to_owned),
         directory: directory.map_or_else(String::new, |dir| Cx::tilde(Path::new(dir))),

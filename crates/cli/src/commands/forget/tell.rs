@@ -24,7 +24,7 @@ fn line(cx: &Cx, session: &Holding) -> Result<(), CommandError> {
     let text = format!(
         "-session {}  {}  {}, {} of transcripts, {}",
         session.record.id.short(),
-        session.record.agent,
+        session.record.agent_word(),
         ui::plural(session.held.payloads, "payload"),
         ui::bytes(session.held.transcript_bytes),
         ui::plural(session.versions.len() as u64, "file version"),
@@ -103,7 +103,7 @@ pub(super) fn print_outcome(cx: &Cx, going: &Going, done: bool, older: &[PathBuf
     let agents: BTreeMap<_, ()> = match going {
         Going::Sessions(sessions) => sessions
             .iter()
-            .map(|s| (s.record.agent.to_string(), ()))
+            .map(|s| (s.record.agent_word(), ()))
             .collect(),
         Going::Found(..) => BTreeMap::new(),
     };
@@ -126,7 +126,7 @@ pub(super) fn json(going: &Going, done: bool, older: &[PathBuf]) -> Json {
     let older_ledgers = paths(older);
     let session = |s: &Holding| SessionJson {
         id: s.record.id.to_string(),
-        agent: s.record.agent.to_string(),
+        agent: s.record.agent.as_ref().map(ToString::to_string),
         payloads: s.held.payloads,
         transcript_bytes: s.held.transcript_bytes,
         versions: s.versions.len(),

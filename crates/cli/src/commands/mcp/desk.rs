@@ -295,7 +295,7 @@ fn agent(
     session: siglum_domain::SessionId,
 ) -> Result<String, CommandError> {
     let record = read(ledger, |tx| tx.session(session))?;
-    Ok(record.map_or_else(|| "an agent".to_owned(), |r| r.agent.to_string()))
+    Ok(record.map_or_else(|| "an agent".to_owned(), |r| r.agent_word().to_owned()))
 }
 
 fn enveloped(schema: &str, data: impl Serialize) -> Result<Value, CommandError> {

@@ -104,7 +104,7 @@ fn newest(
     let home = ledger.id();
     sessions.retain(|s| {
         let record = &s.listing.record;
-        record.home == home && siglum_agents::find(record.agent.as_str()).is_some()
+        record.home == home && siglum_agents::find(record.agent_word()).is_some()
     });
     sessions.truncate(CHOICES);
     if sessions.is_empty() {
@@ -177,7 +177,7 @@ fn choose(cx: &Cx, sessions: &[Listed], problem: &str) -> Result<SessionId, Comm
             "{:>3}  {}  {:<11}  {:<12}",
             at + 1,
             record.id.short(),
-            ui::one_line(record.agent.as_str(), 11),
+            ui::one_line(record.agent_word(), 11),
             ui::ago(record.last_at, now)
         );
         let room = cx.ui.width().saturating_sub(head.len() + 2).clamp(20, 200);

@@ -106,7 +106,7 @@ impl Document {
         let models: Vec<&str> = history.view.models.iter().map(String::as_str).collect();
         let facts = [
             ("Session", record.id.to_string()),
-            ("Agent", record.agent.to_string()),
+            ("Agent", record.agent_word().to_owned()),
             ("Conversation", record.conversation.to_string()),
             ("State", history.listed.stand.word().to_owned()),
             ("Started", ui::when(record.created_at)),

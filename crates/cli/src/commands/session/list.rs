@@ -146,7 +146,7 @@ fn table(sessions: &[Listed], repositories: &[RepositoryRecord], all: bool) -> T
         let (record, summary) = (&session.listing.record, &session.listing.summary);
         let mut row = vec![
             Cell::styled(Style::Id, record.id.short()),
-            Cell::styled(Style::Agent, record.agent.as_str()),
+            Cell::styled(Style::Agent, record.agent_word()),
             state(session),
             Cell::styled(Style::Time, ui::age(record.last_at, now)),
             Cell::number(ui::count(summary.turns)),

@@ -87,12 +87,12 @@ pub fn words(forgotten: Forgotten) -> String {
 fn head(ui: &Ui, history: &History) -> Result<(), CommandError> {
     let (card, record) = (&history.card, &history.card.record);
     let title = card.title.as_ref().map_or_else(String::new, |t| {
-        let room = ui.width().saturating_sub(record.agent.as_str().len() + 13);
+        let room = ui.width().saturating_sub(record.agent_word().len() + 13);
         format!("  \"{}\"", ui::one_line(t, room.clamp(20, 200)))
     });
     ui.line(format!(
         "{} {}{title}",
-        ui.paint(Style::Agent, record.agent.as_str()),
+        ui.paint(Style::Agent, record.agent_word()),
         ui.paint(Style::Id, record.id.short())
     ))?;
     ui.line("")?;
@@ -203,7 +203,7 @@ fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
         let text = format!(
             "{} of {} {}  {}",
             origin,
-            ui.paint(Style::Agent, parent.agent().as_str()),
+            ui.paint(Style::Agent, parent.record.agent_word()),
             ui.paint(Style::Id, parent.record.id.short()),
             ui::one_line(title, 50)
         );

@@ -87,7 +87,7 @@ pub fn session(
     }
     let limit = depth.limit.or(format.is_document().then_some(0));
     let (history, earlier) = load_history(cx, ledger, id, Depth { limit, ..depth })?;
-    let (agent, world) = (history.card.agent().to_string(), cx.world()?);
+    let (agent, world) = (history.card.record.agent_word().to_owned(), cx.world()?);
     let mut passages = Passages::new(ledger, &agent);
     let shown = (&history, earlier);
     match format.is_document() {
@@ -112,7 +112,7 @@ pub fn answer(
     let Some(session) = shown.pop() else {
         return Err(CommandError::not_found(format!("no session {id}")));
     };
-    let agent = history.card.agent().to_string();
+    let agent = history.card.record.agent_word().to_owned();
     let mut passages = Passages::new(ledger, &agent);
     let turns = history.turns.iter();
     let turns = turns.map(|turn| TurnJson::from_turn(turn, depth.full, &mut passages));

@@ -214,7 +214,7 @@ fn print_table(
         let author = match (run.session, card) {
             (Some(id), Some(card)) => Cell::styled(
                 Style::Agent,
-                format!("{} {}", card.agent().as_str(), id.short()),
+                format!("{} {}", card.record.agent_word(), id.short()),
             ),
             (Some(id), None) => Cell::styled(Style::Id, id.short()),
             (None, _) => Cell::styled(Style::Dim, "not observed"),
@@ -272,7 +272,7 @@ fn json(found: &Lines, sources: &Sources) -> Json {
             last: run.last,
             commit: run.commit.as_ref().map(ToString::to_string),
             session: run.session.map(|id| id.to_string()),
-            agent: card.map(|card| card.agent().to_string()),
+            agent: card.and_then(|card| card.record.agent.as_ref().map(ToString::to_string)),
             title: card.and_then(|card| card.title.clone()),
             resume: card.and_then(|card| card.resume.clone()),
             resume_elsewhere: card.and_then(SessionCard::resume_elsewhere),

@@ -143,7 +143,7 @@ fn describe_beside(ui: &Ui, id: SessionId, card: Option<&SessionCard>, more: usi
         .unwrap_or_default();
     format!(
         "{} {}{title}{links}{forgotten}",
-        ui.paint(Style::Agent, card.agent().as_str()),
+        ui.paint(Style::Agent, card.record.agent_word()),
         ui.paint(Style::Id, id.short())
     )
 }

@@ -15,7 +15,7 @@ pub(super) fn ancestry(
     case: &mut Case,
 ) -> Result<Vec<Binding>, LedgerError> {
     let mut nearest = Vec::new();
-    let mut recorded: Vec<(u32, AgentName)> = Vec::new();
+    let mut recorded: Vec<(u32, Option<AgentName>)> = Vec::new();
     for (depth, ancestor) in (0u32..).zip(&scene.chain.ancestors) {
         let process = ancestor.identity.key();
         let bound = tx.bound_to(&process)?;
@@ -42,7 +42,9 @@ pub(super) fn ancestry(
     for (at, agent) in &scene.agents {
         let depth = u32::try_from(*at).unwrap_or(u32::MAX);
         // A launcher of the agent is right above its own child.
-        let known = |(d, of): &(u32, AgentName)| *d == depth || (d + 1 == depth && of == agent);
+        let known = |(d, of): &(u32, Option<AgentName>)| {
+            *d == depth || (d + 1 == depth && of.as_ref() == Some(agent))
+        };
         let is_recorded = recorded.iter().any(known)
             || is_sandbox(tx, scene, *at, agent)?
             || is_child_of_bound(tx, scene, *at, agent)?
@@ -206,16 +208,17 @@ pub(super) fn variables(
 ) -> Result<(), LedgerError> {
     let mut agents = Vec::new();
     for binding in nearest {
-        let Some(agent) = tx.session(binding.session)?.map(|s| s.agent) else {
+        let Some(record) = tx.session(binding.session)? else {
             continue;
         };
-        let known = siglum_agents::known(agent.as_str());
+        let known = siglum_agents::known(record.agent_word());
         let marks =
             known.is_some_and(|k| k.session_variable.is_some() || !k.presence_variables.is_empty());
         if !marks {
             case.unmarked.insert(binding.session);
         }
-        agents.push(agent);
+        // A variable of no agent in particular is of one that nobody named.
+        agents.push(record.agent_key());
     }
     for variable in &scene.variables {
         let session = match &variable.native {

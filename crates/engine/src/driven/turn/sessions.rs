@@ -66,7 +66,8 @@ pub fn fork(
     let native = alias(conversation)?;
     attempt(ledger, Durability::Disk, |tx| {
         let parent = driven(tx, from)?;
-        if let Some(known) = identity::find(tx, SessionClaim::Alias(&parent.agent, &native))? {
+        let agent = parent.agent_key();
+        if let Some(known) = identity::find(tx, SessionClaim::Alias(&agent, &native))? {
             let known = driven(tx, known.session())?;
             return match known.parent {
                 Some((of, Relation::Fork)) if of == from => Ok(known),
@@ -83,7 +84,7 @@ pub fn fork(
         let record = SessionRecord {
             parent: Some((from, Relation::Fork)),
             parent_at: Some(at),
-            ..record(here, home, &parent.agent, conversation, parent.cwd)
+            ..record(here, home, &agent, conversation, parent.cwd)
         };
         let audit = (here, json!({ "parent_at": at }));
         open_driven(tx, record, &native, &[], by, audit)

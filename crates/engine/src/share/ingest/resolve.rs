@@ -320,7 +320,7 @@ impl Resolver {
             let Some(record) = self.session(tx, id)? else {
                 continue;
             };
-            let agent = claims.agent.clone().unwrap_or_else(|| record.agent.clone());
+            let agent = claims.agent.clone().unwrap_or_else(|| record.agent_key());
             tx.add_alias(&agent, native, id, at)?;
             let key = (claims.agent.clone(), native.clone());
             self.named.insert(key, id);
@@ -401,6 +401,6 @@ fn opened_by(claims: &Claims) -> Option<NativeId> {
 /// Whether a record is of an agent that is known to be another one than that of a session.
 fn differs(record: &SessionRecord, claims: &Claims) -> bool {
     let is_agent = claims.origin == Origin::Agent;
-    let other = |agent: &AgentName| record.agent.named().is_some_and(|own| own != agent);
+    let other = |agent: &AgentName| record.agent.as_ref().is_some_and(|own| own != agent);
     is_agent && claims.agent.as_ref().is_some_and(other)
 }

@@ -212,7 +212,7 @@ impl Settling<'_> {
         };
         let matter = AgentMatter {
             observations,
-            ..AgentMatter::new(record.agent.clone(), native)
+            ..AgentMatter::new(record.agent_key(), native)
         };
         let (ids, at) = (self.here.ids, self.here.now());
         let written = tx.nested(&mut |tx| match identity::find(tx, SessionClaim::Id(id))? {
@@ -274,7 +274,7 @@ impl Settling<'_> {
         record: &SessionRecord,
         records: &[usize],
     ) -> Result<(), LedgerError> {
-        if record.agent.named().is_some() {
+        if record.agent.is_some() {
             return Ok(());
         }
         let claims = records.iter().map(|at| &self.parsed[*at].claims);

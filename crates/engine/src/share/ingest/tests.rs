@@ -603,7 +603,7 @@ fn amounts(stage: &mut Stage) -> BTreeMap<(String, String), BTreeSet<String>> {
         .into_iter()
         .map(|s| {
             let name = (
-                s.record.agent.to_string(),
+                s.record.agent_word().to_owned(),
                 s.record.conversation.to_string(),
             );
             (name, events(stage, s.record.id))

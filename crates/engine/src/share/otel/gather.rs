@@ -147,7 +147,7 @@ fn subject(
     Ok(Subject {
         session: record.id,
         conversation: record.conversation.clone(),
-        agent: record.agent.named().cloned(),
+        agent: record.agent.clone(),
         natives,
         previous,
         repository: remote.as_deref().map(without_credentials),

@@ -110,7 +110,7 @@ impl Sessions {
             parts,
             moments,
         } = gathered;
-        let passages = RefCell::new(Passages::new(ledger, record.agent.as_str()));
+        let passages = RefCell::new(Passages::new(ledger, record.agent_word()));
         let text = |body: &Body| {
             let text = passages.borrow_mut().text(body).ok().flatten()?;
             Some(Redactor::shared().redact(&text).into_string())

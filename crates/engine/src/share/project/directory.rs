@@ -255,7 +255,7 @@ fn line_of<'a>(sealed: &Sealed<'a>) -> Line<'a> {
         schema: SCHEMA,
         session: sealed.session.id.to_string(),
         conversation_id: sealed.session.conversation.as_str(),
-        agent: sealed.session.agent.as_str(),
+        agent: sealed.session.agent_word(),
         receipt: Mark {
             number: receipt.number,
             first: receipt.first,

@@ -67,7 +67,7 @@ pub(super) fn session(
     };
     Ok(SessionDocument {
         id: record.id,
-        agent: record.agent,
+        agent: record.agent_key(),
         conversation_id: record.conversation,
         home: record.home,
         mode: record.mode,

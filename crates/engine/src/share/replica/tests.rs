@@ -1,13 +1,14 @@
 //! Two ledgers, one batch after the other.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use proptest::prelude::*;
 use siglum_domain::access::{Limits, Scope};
+use siglum_domain::intake::AgentMatter;
 use siglum_domain::link::Link;
 use siglum_domain::receipt::GENESIS;
 use siglum_domain::redact::Redactor;
-use siglum_domain::{CheckpointId, LedgerId, Oid, RepositoryId, SessionId, TokenId};
+use siglum_domain::{AgentName, CheckpointId, LedgerId, Oid, RepositoryId, SessionId, TokenId};
 use siglum_ledger::{
     CheckpointFilter, CheckpointKind, CheckpointRecord, CommitRecord, DESTINATION, Durability,
     Ledger, SeenBy, SessionFilter, Statement, Transaction, read, write,
@@ -781,6 +782,29 @@ fn no_digest_of_a_launch_token_leaves() {
         ),
         ("", "claude")
     );
+}
+
+#[test]
+fn programs_of_every_version_read_that_nobody_named_the_agent() {
+    let (mut from, mut to) = (sender(), receiver());
+    let session = from.hear(AgentMatter {
+        agent: AgentName::unnamed(),
+        ..says("a", vec![prompt("t1", 10), stopped("t1", 11)])
+    });
+    from.now.set(from.now.get() + 1);
+    from.slice();
+    assert_eq!(from.session(session).agent, None);
+    let mut gate = Played::to(&mut to);
+    feed(&mut from, &mut gate);
+    let sent: Vec<Batch> = gate
+        .seen
+        .iter()
+        .map(|bytes| decode(bytes, &mut Vec::new()).unwrap())
+        .collect();
+    let documents = sent.iter().flat_map(|batch| &batch.sessions);
+    let agents: BTreeSet<&str> = documents.map(|d| d.agent.as_str()).collect();
+    assert_eq!(agents, BTreeSet::from(["unknown"]));
+    assert_eq!(to.session(session).agent, None);
 }
 
 #[test]

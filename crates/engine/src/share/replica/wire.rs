@@ -93,7 +93,7 @@ pub struct RepositoryDocument {
 pub struct SessionDocument {
     /// Its id.
     pub id: SessionId,
-    /// The product.
+    /// The product; `unknown` where nobody named it, as programs of every version read it.
     pub agent: AgentName,
     /// What the outside world calls it.
     pub conversation_id: ConversationId,

@@ -304,7 +304,7 @@ impl<'a> Table<'a> {
         match self.query.by {
             By::Session => of_session(Some(session.id.to_string())),
             By::Turn => of_session(turn.map(|t| t.to_string())),
-            By::Agent => value(Some(session.agent.to_string())),
+            By::Agent => value(session.agent.as_ref().map(ToString::to_string)),
             By::Model => value(model.map(str::to_owned)),
             By::Repository => of_repository(session.repository.map(|r| r.to_string())),
             By::Branch => of_repository(branch.map(str::to_owned)),

@@ -75,7 +75,7 @@ fn used(n: u128, usages: Vec<Usage>, statements: &[StatementRecord]) -> Used {
     Used {
         session: UsageSession {
             id: session(n),
-            agent: agent(n),
+            agent: Some(agent(n)),
             repository: None,
         },
         turns: standing::turns(usages.iter()),

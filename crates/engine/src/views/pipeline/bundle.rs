@@ -117,7 +117,9 @@ struct CheckEvent {
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct SessionJson {
     session: String,
-    agent: String,
+    /// Absent where nobody named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
     conversation_id: Option<String>,
     state: String,
     end: Option<String>,
@@ -311,7 +313,7 @@ fn session_of(tx: &mut dyn Transaction, member: Member) -> Result<SessionJson, L
     let record = undamaged(tx.session(member.session))?.flatten();
     Ok(SessionJson {
         session: member.session.to_string(),
-        agent: member.agent.to_string(),
+        agent: member.agent.as_ref().map(ToString::to_string),
         conversation_id: record.map(|r| r.conversation.to_string()),
         state: member.activity.to_string(),
         end: member.end,

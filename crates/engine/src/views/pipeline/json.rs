@@ -73,7 +73,9 @@ pub struct InstanceJson {
     /// Its role, else its agent, with its number from the second one on: `coder #2`.
     name: String,
     roles: Vec<String>,
-    agent: String,
+    /// Absent where nobody named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
     models: Vec<String>,
     /// `working`, `waiting`, `ended`, `completed`, `failed`, `lost` or `unseen`.
     state: String,
@@ -249,7 +251,7 @@ impl From<&Instance> for InstanceJson {
             session: member.session.to_string(),
             name: of.label(),
             roles: member.roles.clone(),
-            agent: member.agent.to_string(),
+            agent: member.agent.as_ref().map(ToString::to_string),
             models: member.models.clone(),
             state: member.activity.to_string(),
             end: member.end.clone(),

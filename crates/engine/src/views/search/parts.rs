@@ -81,7 +81,7 @@ pub(super) fn drafts(
     });
     parts.extend(more_commits((None, 0, record.created_at), more));
     Ok(Drafts {
-        agent: record.agent.to_string(),
+        agent: record.agent_word().to_owned(),
         repositories,
         parts,
         erased: record.forgotten.map(Forgotten::at),
@@ -269,7 +269,7 @@ fn known(
             &format!("{} {}", record.id, record.id.short()),
         ),
         of(PieceKind::Name, record.conversation.as_str()),
-        of(PieceKind::Name, record.agent.as_str()),
+        of(PieceKind::Name, record.agent_word()),
     ];
     let natives = tx.aliases(record.id)?;
     let natives = natives.iter().map(NativeId::as_str);

@@ -112,7 +112,7 @@ fn hits_in(
     let mut attached: Vec<Hit> = facts.into_iter().map(Hit::of_link).collect();
     let mut texts = named(listing);
     texts.extend(known.texts);
-    let mut passages = Passages::new(ledger, listing.record.agent.as_str());
+    let mut passages = Passages::new(ledger, listing.record.agent_word());
     for (body, at) in &known.prompts {
         let text = passages.text(body)?;
         texts.extend(text.map(|text| (PieceKind::Prompt, text, Some(*at))));
@@ -140,7 +140,7 @@ fn named(listing: &SessionListing) -> Vec<SearchableText> {
     let mut texts: Vec<SearchableText> = vec![
         (PieceKind::Name, record.id.to_string(), None),
         (PieceKind::Name, record.conversation.to_string(), None),
-        (PieceKind::Name, record.agent.to_string(), None),
+        (PieceKind::Name, record.agent_word().to_owned(), None),
     ];
     texts.extend(places.map(|path| (PieceKind::Directory, path, None)));
     texts

@@ -1,5 +1,6 @@
 //! Sessions at the team's gateway, for `siglum session list --team`.
 
+use siglum_domain::AgentName;
 use siglum_engine::views::session::{SessionJson, SessionListJson};
 
 use super::{Args, Json, SCHEMA};
@@ -71,7 +72,7 @@ fn table(sessions: &[SessionJson], all: bool) -> Table {
         let (state, style) = state(session);
         let mut row = vec![
             Cell::styled(Style::Id, session.id.short()),
-            Cell::styled(Style::Agent, session.agent.as_str()),
+            Cell::styled(Style::Agent, AgentName::word(session.agent.as_ref())),
             Cell::styled(style, state),
             Cell::styled(Style::Time, ui::age(session.last_at, now)),
             Cell::number(ui::count(session.turns)),

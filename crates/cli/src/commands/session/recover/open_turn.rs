@@ -22,7 +22,10 @@ const INPUT: usize = 200;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OpenJson {
     session: String,
-    agent: String,
+    /// Absent where nobody named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    agent: Option<AgentName>,
     /// What its driver calls it.
     turn_key: String,
     turn: String,
@@ -84,7 +87,7 @@ pub fn open_turns(cx: &Cx, ledger: &mut dyn Ledger) -> Result<Vec<OpenJson>, Com
     let mut turns = Vec::with_capacity(held.len());
     for held in &held {
         let record = read(ledger, |tx| tx.session(held.turn.session))?;
-        turns.push(OpenJson::from_held(held, record.map(|r| r.agent)));
+        turns.push(OpenJson::from_held(held, record.and_then(|r| r.agent)));
     }
     Ok(turns)
 }
@@ -95,7 +98,7 @@ impl OpenJson {
         let (left, text) = left(&held.tail);
         Self {
             session: turn.session.to_string(),
-            agent: agent.map_or_else(String::new, |a| a.to_string()),
+            agent,
             turn_key: turn.key.clone(),
             turn: turn.id.to_string(),
             since: turn.opened_at.to_string(),
@@ -139,7 +142,7 @@ impl OpenJson {
     pub(super) fn print(&self, ui: &Ui) -> Result<(), CommandError> {
         ui.line(format!(
             "{} {}  turn `{}`, open since {} ({}), {}",
-            ui.paint(Style::Agent, &self.agent),
+            ui.paint(Style::Agent, AgentName::word(self.agent.as_ref())),
             ui.paint(Style::Id, self.id.short()),
             ui::one_line(&self.turn_key, 80),
             ui::when(self.at),

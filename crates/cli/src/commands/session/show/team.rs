@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use siglum_domain::fold::{self, Entry};
-use siglum_domain::{ObservationId, SessionId, Timestamp, TurnId};
+use siglum_domain::{AgentName, ObservationId, SessionId, Timestamp, TurnId};
 use siglum_engine::record::passages::Passages;
 use siglum_engine::views::history::{self, Turn};
 use siglum_engine::views::search::SearchResultJson;
@@ -187,7 +187,7 @@ fn print_session(ui: &Ui, session: &SessionJson) -> Result<(), CommandError> {
     };
     ui.line(format!(
         "{} {}  {}{links}",
-        ui.paint(Style::Agent, session.agent.as_str()),
+        ui.paint(Style::Agent, AgentName::word(session.agent.as_ref())),
         ui.paint(Style::Id, session.id.to_string()),
         ui::one_line(title, 60)
     ))?;

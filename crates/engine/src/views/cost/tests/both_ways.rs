@@ -203,7 +203,10 @@ fn by_message(
             };
             let here = |id| query.repositories.contains(&id);
             let is_meant = query.session.is_none_or(|id| id == session.id)
-                && query.agent.as_ref().is_none_or(|a| *a == session.agent)
+                && query
+                    .agent
+                    .as_ref()
+                    .is_none_or(|a| Some(a) == session.agent.as_ref())
                 && (query.repositories.is_empty() || session.repository.is_some_and(here));
             if is_meant {
                 table.add(&used(tx, query, session)?);

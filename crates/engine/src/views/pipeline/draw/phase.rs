@@ -183,7 +183,8 @@ impl<'a> Drawn<'a> {
         let time = format!("{}{}", self.dot(), duration(instance.duration_ms));
         lines.push(Line::new(tone, state).and(Tone::Plain, time));
         let short = member.session.short();
-        let agent = member.agent.named().map(|agent| self.clean(agent.as_str()));
+        let agent = member.agent.as_ref();
+        let agent = agent.map(|agent| self.clean(agent.as_str()));
         let agent = agent.filter(|agent| *agent != instance.name);
         lines.push(Line::new(
             Tone::Dim,

@@ -23,7 +23,7 @@ fn member(n: u128, phase: &str, role: &str, agent: &str, (from, to): (i64, i64))
     };
     Member {
         session: SessionId::from_uuid(uuid::Uuid::from_u128(0xabcd_0000 + n)),
-        agent: AgentName::new(agent).unwrap(),
+        agent: AgentName::new(agent).unwrap().named(),
         roles: words(role),
         phases: words(phase),
         detached: false,
