@@ -213,8 +213,7 @@ pub(crate) fn unsplit(quarters: Vec<UsageQuarter>) -> BTreeMap<UnsplitKey, Quart
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageSession {
     pub id: SessionId,
-    /// Absent where nobody named it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// `None` where nobody named it.
     pub agent: Option<AgentName>,
     /// The repository that it began in, where its usage counts.
     pub repository: Option<RepositoryId>,

@@ -86,8 +86,7 @@ impl Activity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     pub session: SessionId,
-    /// Absent where nobody named it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// `None` where nobody named it.
     pub agent: Option<AgentName>,
     /// The roles that are attached to it: one, as a rule.
     pub roles: Vec<String>,

@@ -117,8 +117,7 @@ struct CheckEvent {
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct SessionJson {
     session: String,
-    /// Absent where nobody named it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// `None` where nobody named it.
     agent: Option<String>,
     conversation_id: Option<String>,
     state: String,
