@@ -49,6 +49,27 @@ fn a_claim_names_a_session_if_it_names_one_alone() {
 }
 
 #[test]
+fn a_session_of_an_unnamed_agent_keeps_a_name_that_others_have() {
+    let mut stage = Stage::new();
+    stage.hear(says("one", vec![prompt("p", 1)]));
+    let mut open = |agent| {
+        stage.hear(AgentMatter {
+            agent,
+            ..says("one", vec![prompt("p", 2)])
+        })
+    };
+    open(AgentName::new("other").unwrap());
+    let unnamed = open(AgentName::unnamed());
+    let claims = Claims {
+        origin: Origin::Model,
+        natives: vec![native("one")],
+        ..Claims::default()
+    };
+    let found = stage.read(|tx| identity::find(tx, &claims));
+    assert_eq!(found.map(SessionIdentity::session), Some(unnamed));
+}
+
+#[test]
 fn a_known_session_goes_on_and_has_the_name_too() {
     let mut stage = Stage::new();
     let one = stage.hear(says("one", vec![started(1, StartKind::Startup), ended(9)]));
