@@ -7,6 +7,7 @@
 pub mod access;
 pub mod audit;
 pub mod base64url;
+pub mod claims;
 pub mod command;
 pub mod commit;
 pub mod commit_message;

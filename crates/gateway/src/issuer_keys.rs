@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
-use siglum_engine::identity::issuers::{Claims, Issuer, KeySet, SignedToken, TokenRefusal};
+use siglum_engine::identity::issuers::{Issuer, KeySet, SignedToken, TokenClaims, TokenRefusal};
 
 /// How long keys are not asked for again, unless one is missing.
 const FRESH: Duration = Duration::from_mins(10);
@@ -96,7 +96,7 @@ impl IssuerKeys {
     }
 
     /// What a token says, once its signature is verified by a key of the issuer that it names.
-    pub(crate) async fn verified(&self, token: SignedToken<'_>) -> Result<Claims, Unverified> {
+    pub(crate) async fn verified(&self, token: SignedToken<'_>) -> Result<TokenClaims, Unverified> {
         let fetched = self.fetched(&token).ok_or(TokenRefusal::UnknownIssuer)?;
         let mut known = fetched.known();
         if token.key_in(&known.keys).is_none() {

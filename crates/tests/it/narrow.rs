@@ -71,7 +71,8 @@ fn no_answer_is_wider_than_a_terminal_of_80_columns() {
     ];
     let show = format!("show {session}");
     let asked = format!("show {session} --turn 2");
-    let commands = added.iter().chain(COMMANDS).chain(&[show.as_str(), &asked]);
+    let shown = [show.as_str(), &asked];
+    let commands = added.iter().chain(COMMANDS).chain(&shown);
     for command in commands {
         let program = World::program();
         let ran = repo.sh(&format!("COLUMNS=80 {} {command}", program.display()));

@@ -1,6 +1,7 @@
 //! Names that say nothing: a function is named after what it does or returns, a type after the thing, a file after its
-//! subject. Whoever searches the code for a word of the product should find it. And the name of Siglum's directory in a
-//! repository, which only one file says: whoever joins it elsewhere follows links.
+//! subject. Whoever searches the code for a word of the product should find it. And what only one place may say: the name
+//! of Siglum's directory in a repository, since whoever joins it elsewhere follows links, and the verbs by which a session
+//! comes to be and gets its names, since whoever calls them elsewhere passes by the bounds of links and the audit.
 
 use std::path::Path;
 
@@ -17,6 +18,15 @@ const BANNED_FILES: &[&str] = &["past", "aside", "late", "given", "kept", "apart
 
 /// The file with the functions that give Siglum's directory in a repository, and tell whether it is one.
 const SIGLUM_DIR: &str = "crates/gitstore/src/place.rs";
+
+/// The folder that opens sessions and names them.
+const IDENTITY: &str = "crates/engine/src/identity";
+
+/// The verbs of the ledger for that.
+const IDENTITY_VERBS: &[&str] = &["create_session", "add_alias", "add_caller_name"];
+
+/// The crates that could call them in the product. Those below have the verbs, and the others test or measure them.
+const CALLERS: &[&str] = &["engine", "cli", "gateway", "store"];
 
 /// Every banned name in the sources of the workspace, with tests, examples and what fuzzing starts.
 pub(crate) fn check(root: &Path) -> Result<Vec<String>, Failure> {
@@ -40,7 +50,9 @@ fn check_file_name(path: &Path) -> Option<String> {
 
 fn check_text(path: &Path, text: &str) -> Vec<String> {
     let problem = |(number, line): (usize, &str)| {
-        let problem = check_line(line).or_else(|| check_join(path, line))?;
+        let problem = check_line(line)
+            .or_else(|| check_join(path, line))
+            .or_else(|| check_identity_verb(path, line))?;
         Some(format!("{}:{}: {problem}", path.display(), number + 1))
     };
     text.lines().enumerate().filter_map(problem).collect()
@@ -71,6 +83,19 @@ fn check_join(path: &Path, line: &str) -> Option<String> {
     let is_joined = line.contains("common_dir") && line.contains(".join(\"siglum\")");
     let is_elsewhere = path != Path::new(SIGLUM_DIR);
     (is_joined && is_elsewhere).then(|| format!("call `siglum_dir` or `is_on` of {SIGLUM_DIR}"))
+}
+
+fn check_identity_verb(path: &Path, line: &str) -> Option<String> {
+    let called = |verb: &&&str| line.contains(&format!("tx.{verb}("));
+    let verb = IDENTITY_VERBS.iter().find(called)?;
+    let is_product = CALLERS
+        .iter()
+        .any(|name| path.starts_with(Path::new("crates").join(name).join("src")));
+    let is_test = path
+        .iter()
+        .any(|part| part == "tests" || part == "tests.rs");
+    let is_elsewhere = is_product && !is_test && !path.starts_with(IDENTITY);
+    is_elsewhere.then(|| format!("`{verb}`: call `open_session` or `add_name` of {IDENTITY}"))
 }
 
 /// Whether the last word of a name in camel case is banned.
@@ -120,6 +145,25 @@ mod tests {
         let check = |path: &str| check_join(Path::new(path), line).is_some();
         assert!(check("crates/cli/src/cx.rs"));
         assert!(!check(SIGLUM_DIR));
+    }
+
+    #[test]
+    fn verbs_of_identity() {
+        let check = |path: &str, line: &str| check_identity_verb(Path::new(path), line).is_some();
+        let line = "        tx.add_alias(agent, native, session, at)?;";
+        assert!(check("crates/engine/src/driven/run.rs", line));
+        assert!(check(
+            "crates/gateway/src/naming.rs",
+            "tx.create_session(&record)"
+        ));
+        assert!(!check("crates/engine/src/identity/open.rs", line));
+        assert!(!check("crates/engine/src/tests/seal.rs", line));
+        assert!(!check("crates/engine/src/share/ingest/tests.rs", line));
+        assert!(!check("crates/bench/src/rows/cost.rs", line));
+        assert!(!check(
+            "crates/engine/src/driven/run.rs",
+            "add_name(tx, session, agent, name, at)?;"
+        ));
     }
 
     #[test]

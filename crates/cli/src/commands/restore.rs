@@ -269,11 +269,10 @@ fn how() -> Open {
 /// Looks at the file that was given, and changes nothing of it.
 fn look_at(file: &Path) -> Result<(), CommandError> {
     if !file.is_file() {
-        return Err(CommandError::not_found(format!(
-            "{} is not a file",
-            file.display()
-        ))
-        .hint("Pass a file written by `siglum backup`."));
+        return Err(
+            CommandError::not_found(format!("{} is not a file", file.display()))
+                .hint("Pass a file written by `siglum backup`."),
+        );
     }
     if SqliteLedger::log_bytes(file) > 0 {
         return Err(CommandError::failed(format!(

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use siglum_domain::access::Scope;
 use siglum_domain::audit::Action;
+use siglum_domain::claims::Claims;
 use siglum_domain::link::Link;
 use siglum_domain::{
     AgentName, CheckpointId, ConversationId, LedgerId, NativeId, Oid, RepositoryId, SessionId,
@@ -22,7 +23,7 @@ use crate::Here;
 use crate::driven::launch;
 use crate::identity::audit::{self, Entry};
 use crate::identity::links::{self, Change, LinksError};
-use crate::identity::{self, FirstLinks, Name, SessionClaim, SessionIdentity, open_session};
+use crate::identity::{self, FirstLinks, Name, SessionIdentity, open_session};
 use crate::record::session_log;
 
 /// The most repositories that one session may name.
@@ -245,21 +246,20 @@ fn known(
     new: &NewSession,
     native: &NativeId,
 ) -> Result<Option<SessionRecord>, RemoteError> {
-    if let Some(id) = new.id
-        && let Some(known) = tx.session(id)?
-    {
-        return Ok(Some(known));
-    }
-    let of_name = identity::find(tx, SessionClaim::Alias(&new.agent, native))?;
-    let Some(of_name) = of_name.map(SessionIdentity::session) else {
+    let claims = Claims {
+        session: new.id,
+        ..Claims::by_name(&new.agent, native)
+    };
+    let known = identity::find(tx, &claims)?;
+    let Some(known) = known.map(SessionIdentity::session) else {
         return Ok(None);
     };
     match new.id {
-        Some(id) if id != of_name => Err(RemoteError::Taken {
+        Some(id) if id != known => Err(RemoteError::Taken {
             field: "conversation_id",
-            rule: format!("`{native}` belongs to another session: {of_name}"),
+            rule: format!("`{native}` belongs to another session: {known}"),
         }),
-        _ => Ok(tx.session(of_name)?),
+        _ => Ok(tx.session(known)?),
     }
 }
 

@@ -4,6 +4,7 @@
 //! name is decided when the agent has told its own: until then nobody outside hears of the session.
 
 use serde_json::json;
+use siglum_domain::claims::Claims;
 use siglum_domain::digest::Hasher;
 use siglum_domain::fold::Entry;
 use siglum_domain::link::Link;
@@ -26,7 +27,9 @@ use crate::Here;
 use crate::driven::turn::{self, Hold, Opened, TurnError};
 use crate::identity::audit;
 use crate::identity::links::{self, Change};
-use crate::identity::{self, FirstLinks, NewSession, SessionClaim, SessionIdentity, open_session};
+use crate::identity::{
+    self, FirstLinks, Name, NewSession, SessionIdentity, add_name, open_session,
+};
 
 /// Runs of a session that are looked through for the agent's own id.
 const LOOK_BACK: usize = 64;
@@ -239,14 +242,14 @@ pub fn record_native_id(
         let record = tx.session(session)?;
         let record = record.ok_or_else(|| LedgerError::Damaged(format!("no session {session}")))?;
         let agent = record.agent_key();
-        let known = identity::find(tx, SessionClaim::Alias(&agent, native))?;
+        let known = identity::find(tx, &Claims::by_name(&agent, native))?;
         let known = known.map(SessionIdentity::session);
         other = known.filter(|known| *known != session);
         if other.is_some() {
             return Ok(record.conversation);
         }
         let is_named = is_named(tx, &record)?;
-        tx.add_alias(&agent, native, session, at)?;
+        add_name(tx, session, &agent, Name::Native(native), at)?;
         if is_named {
             return Ok(record.conversation);
         }

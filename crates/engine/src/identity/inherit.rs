@@ -6,7 +6,7 @@ use siglum_domain::observation::{Fact, Observation};
 use siglum_domain::{IdSource, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, Statement, Transaction};
 
-use super::claims::proven_session;
+use super::launch_claims::proven_session;
 use crate::identity::links;
 use crate::identity::statements;
 

@@ -18,4 +18,4 @@ pub use key_set::{KeySet, PublicKey};
 pub use signed_token::{SignedToken, TokenRefusal};
 
 /// What an issuer says in a token, by the names of its claims.
-pub type Claims = Map<String, Value>;
+pub type TokenClaims = Map<String, Value>;

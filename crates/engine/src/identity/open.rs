@@ -1,10 +1,11 @@
 //! The one door through which sessions come to be, whoever opens it.
 
 use serde_json::Value;
-use siglum_domain::NativeId;
 use siglum_domain::link::{Link, Stated};
+use siglum_domain::{AgentName, NativeId, SessionId, Timestamp};
 use siglum_ledger::{LedgerError, SessionRecord, Statement, Transaction};
 
+use super::resolve::SessionIdentity;
 use crate::Here;
 use crate::identity::audit;
 use crate::identity::links::{self, LinksError};
@@ -14,8 +15,22 @@ use crate::identity::links::{self, LinksError};
 pub(crate) enum Name<'a> {
     /// What its agent calls it.
     Native(&'a NativeId),
-    /// What its caller calls it; its agent may never have heard that.
+    /// What its caller calls it, or the id of a sub-agent; its agent may never have heard that, or not as its session's.
     Caller(&'a NativeId),
+}
+
+/// Lets a session be found by a name of this agent. One that is known stays with its session.
+pub(crate) fn add_name(
+    tx: &mut dyn Transaction,
+    session: SessionId,
+    agent: &AgentName,
+    name: Name<'_>,
+    at: Timestamp,
+) -> Result<(), LedgerError> {
+    match name {
+        Name::Native(name) => tx.add_alias(agent, name, session, at),
+        Name::Caller(name) => tx.add_caller_name(agent, name, session, at),
+    }
 }
 
 /// Links that a session begins with: each by the rules and once, and no more than it has room for.
@@ -80,14 +95,11 @@ pub(crate) struct NewSession<'a> {
 pub(crate) fn open_session(
     tx: &mut dyn Transaction,
     new: &NewSession<'_>,
-) -> Result<(), LedgerError> {
+) -> Result<SessionIdentity, LedgerError> {
     let (session, at) = (new.record.id, new.record.created_at);
     tx.create_session(&new.record)?;
-    let agent = new.record.agent_key();
-    match new.name {
-        Some(Name::Native(name)) => tx.add_alias(&agent, name, session, at)?,
-        Some(Name::Caller(name)) => tx.add_caller_name(&agent, name, session, at)?,
-        None => {}
+    if let Some(name) = new.name {
+        add_name(tx, session, &new.record.agent_key(), name, at)?;
     }
     let attached = |stated: &Stated| Statement::LinkAttached {
         session,
@@ -102,5 +114,5 @@ pub(crate) fn open_session(
         let attached = new.links.attached();
         audit::session_opened(tx, here, new.by, (&new.record, &attached), more.clone())?;
     }
-    Ok(())
+    Ok(SessionIdentity::new(session))
 }

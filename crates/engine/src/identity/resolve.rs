@@ -1,18 +1,33 @@
-//! Whose session it is that somebody names, and that of a hook's claims or of an imported transcript's.
+//! Whose something is: the one place that turns [`Claims`] into a session, for every edge.
+//!
+//! First match wins:
+//!
+//! 1. the ledger's own id. Who names it directly means that session. What telemetry has was injected into the environment
+//!    of an agent, and is inherited by whatever runs below it: it makes no agent the session of another one, which with an
+//!    id of its own is a session of its own, below the other one;
+//! 2. an id of the sender's that is known: of its agent; where the sender is no agent of the table, of any agent that
+//!    alone has it; in telemetry of an agent, also that of the thread of a sub-agent;
+//! 3. the launch that the sender's process is the first one to take up;
+//! 4. the tool call that it is about, if one session alone has it;
+//! 5. the trace that it stands in, if that is of one session alone. It is inherited, too;
+//! 6. a new session, below the one whose launch or trace was only inherited, if the sender may open one.
+//!
+//! A token of a session speaks for that session alone, and what names no other one is its own. Nothing is written here.
 
-use siglum_domain::intake::{AgentMatter, Decline};
-use siglum_domain::observation::{Fact, Observation, StartKind};
-use siglum_domain::process::ProcessIdentity;
-use siglum_domain::{
-    AgentName, ConversationId, IdSource, LedgerId, NativeId, RepositoryId, SessionId, Timestamp,
-};
-use siglum_ledger::{LedgerError, Mode, Relation, SessionOrigin, SessionRecord, Transaction};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-use super::claims::{Taken, check_claim, take_up};
-use super::{FirstLinks, Name, NewSession, open_session};
-use crate::identity::repositories::note_place;
+use siglum_domain::claims::{Claims, Origin};
+use siglum_domain::observation::event;
+use siglum_domain::{AgentName, LedgerId, NativeId, RepositoryId, SessionId};
+use siglum_ledger::{LedgerError, Relation, SessionOrigin, SessionRecord, Transaction};
 
-/// The session that everything after this speaks of. Nobody but this module makes one, so that what is appended has been
+use super::launch_claims::{Taken, check_claim};
+
+/// Ids of tool calls that are shorter than this may be used by several sessions.
+const CALL_LEAST: usize = 16;
+
+/// The session that everything after this speaks of. Nobody but this folder makes one, so that what is appended has been
 /// resolved.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SessionIdentity {
@@ -21,6 +36,14 @@ pub(crate) struct SessionIdentity {
 }
 
 impl SessionIdentity {
+    pub(super) const fn new(session: SessionId) -> Self {
+        let repository = None;
+        Self {
+            session,
+            repository,
+        }
+    }
+
     pub(crate) const fn session(self) -> SessionId {
         self.session
     }
@@ -36,40 +59,422 @@ impl SessionIdentity {
     }
 }
 
-/// How somebody says which session is meant.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum SessionClaim<'a> {
-    /// By the ledger's own id.
-    Id(SessionId),
-    /// By what its agent or a caller calls it.
-    Alias(&'a AgentName, &'a NativeId),
-    /// By such a name alone, whichever agent it is of.
-    Native(&'a NativeId),
-    /// By the key of a call that stands in its log.
-    Call(&'a str),
+/// By which of its claims a session is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    Id,
+    Name,
+    Launch,
+    Call,
+    Trace,
+    Token,
 }
 
-/// The session that a claim names, if it names one, and only one.
+/// Why something is nobody's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unresolved {
+    /// Nothing in it names a session that is known.
+    NoSession,
+    /// It is of another session than the one that the token of its sender acts for.
+    OtherSession,
+    /// Its trace belongs to several sessions, and nothing else tells.
+    SharedTrace,
+    /// Its session is at home in another ledger, which alone extends it.
+    Replica,
+    /// Its session is set aside because its store is damaged.
+    Quarantined,
+}
+
+/// Whose something is.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    Known(SessionIdentity, By),
+    /// That of a session that nobody knew, which its sender calls so, below another one perhaps.
+    New {
+        native: NativeId,
+        below: Option<SessionIdentity>,
+    },
+    Nobody(Unresolved),
+}
+
+impl Verdict {
+    const fn known(session: SessionId, by: By) -> Self {
+        Self::Known(SessionIdentity::new(session), by)
+    }
+}
+
+/// What claims come to.
+pub(crate) struct Resolution {
+    pub(crate) verdict: Verdict,
+    /// What the claim of a launch comes to for the process that makes it, whatever else names the session.
+    pub(super) launch: Option<Taken>,
+    /// The session that was named directly, and is at home in another ledger: it was left out.
+    pub(super) replica: Option<SessionRecord>,
+}
+
+/// The session that claims name, if they name one that is known, and only one.
 pub(crate) fn find(
     tx: &mut dyn Transaction,
-    claim: SessionClaim<'_>,
+    claims: &Claims,
 ) -> Result<Option<SessionIdentity>, LedgerError> {
-    let session = match claim {
-        SessionClaim::Id(id) => tx.session(id)?.map(|known| known.id),
-        SessionClaim::Alias(agent, native) => tx.session_by_alias(agent, native)?,
-        SessionClaim::Native(native) => {
-            let named = tx.sessions_by_native(native)?;
-            let mut sessions: Vec<SessionId> = named.into_iter().map(|(_, id)| id).collect();
+    match Resolver::default().resolve(tx, claims)?.verdict {
+        Verdict::Known(known, _) => Ok(Some(known)),
+        Verdict::New { .. } | Verdict::Nobody(_) => Ok(None),
+    }
+}
+
+/// Answers for the claims of one delivery, and remembers what it asked the ledger.
+#[derive(Debug, Default)]
+pub(crate) struct Resolver {
+    /// The ledger that writes what is claimed; none where a session is only looked for.
+    home: Option<LedgerId>,
+    /// The only session that the sender may speak for.
+    own: Option<SessionId>,
+    sessions: BTreeMap<SessionId, Option<SessionRecord>>,
+    pub(super) named: BTreeMap<(Option<AgentName>, NativeId), SessionId>,
+    pub(super) threads: BTreeMap<NativeId, Option<SessionId>>,
+    /// Claims that named two sessions.
+    pub(crate) conflicts: u64,
+}
+
+impl Resolver {
+    pub(crate) fn new(home: LedgerId, own: Option<SessionId>) -> Self {
+        Self {
+            home: Some(home),
+            own,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn resolve(
+        &mut self,
+        tx: &mut dyn Transaction,
+        claims: &Claims,
+    ) -> Result<Resolution, LedgerError> {
+        let launch = check_claim(tx, claims)?;
+        let is_direct = claims.origin == Origin::Direct;
+        let with_id = match claims.session {
+            Some(id) => self.session(tx, id)?.cloned(),
+            None => None,
+        };
+        let is_replica = with_id.as_ref().is_some_and(|r| self.is_elsewhere(r));
+        let (with_id, replica) = match is_direct && is_replica {
+            true => (None, with_id),
+            false => (with_id, None),
+        };
+        let verdict = match with_id {
+            Some(meant) if is_direct => Verdict::known(meant.id, By::Id),
+            injected => self.by_claims(tx, claims, injected.as_ref(), launch.as_ref())?,
+        };
+        let verdict = match self.spoken_for(tx, claims, verdict)? {
+            Verdict::New { native, below } => opened_before(tx, claims, native, below)?,
+            other => other,
+        };
+        Ok(Resolution {
+            verdict: self.writable(tx, claims, verdict)?,
+            launch,
+            replica,
+        })
+    }
+
+    /// What something is found to be by all but an id that was meant, whoever sent it.
+    fn by_claims(
+        &mut self,
+        tx: &mut dyn Transaction,
+        claims: &Claims,
+        injected: Option<&SessionRecord>,
+        launch: Option<&Taken>,
+    ) -> Result<Verdict, LedgerError> {
+        let named = self.named(tx, claims)?;
+        if let Some(injected) = injected {
+            return self.injected(tx, claims, injected, named.first().copied());
+        }
+        self.conflicts += u64::from(claims.conflict || named.len() > 1);
+        if let Some(known) = named.first() {
+            return Ok(Verdict::known(*known, By::Name));
+        }
+        let outer = match launch {
+            Some(Taken::Up(launched, _)) => return Ok(Verdict::known(*launched, By::Launch)),
+            Some(Taken::Inherited(outer)) => Some(SessionIdentity::new(*outer)),
+            Some(Taken::Unproven) | None => None,
+        };
+        let own = opened_by(claims);
+        if let Some(id) = self.by_call(tx, claims, own.is_some())? {
+            return Ok(Verdict::known(id, By::Call));
+        }
+        Ok(match (by_trace(tx, claims)?, own) {
+            (Trail::Of(id), None) => Verdict::known(id, By::Trace),
+            (Trail::Of(id), Some(native)) => match self.is_unnamed(tx, claims, id)? {
+                true => Verdict::known(id, By::Trace),
+                false => Verdict::New {
+                    native,
+                    below: Some(SessionIdentity::new(id)),
+                },
+            },
+            (_, Some(native)) => Verdict::New {
+                native,
+                below: outer,
+            },
+            (Trail::Shared, None) => Verdict::Nobody(Unresolved::SharedTrace),
+            (Trail::None, None) => Verdict::Nobody(Unresolved::NoSession),
+        })
+    }
+
+    /// A token of a session speaks for that session: what names no other one is its own.
+    fn spoken_for(
+        &mut self,
+        tx: &mut dyn Transaction,
+        claims: &Claims,
+        verdict: Verdict,
+    ) -> Result<Verdict, LedgerError> {
+        let Some(own) = self.own else {
+            return Ok(verdict);
+        };
+        Ok(match verdict {
+            Verdict::Known(known, _) if known.session() == own => verdict,
+            Verdict::Nobody(Unresolved::NoSession | Unresolved::SharedTrace) => {
+                Verdict::known(own, By::Token)
+            }
+            Verdict::New { below, .. } if below.is_none_or(|id| id.session() == own) => {
+                let record = self.session(tx, own)?;
+                match record.is_some_and(|record| !differs(record, claims)) {
+                    true => Verdict::known(own, By::Token),
+                    false => Verdict::Nobody(Unresolved::OtherSession),
+                }
+            }
+            _ => Verdict::Nobody(Unresolved::OtherSession),
+        })
+    }
+
+    /// Telemetry of a session that cannot be written here is kept. What is claimed directly is refused by whoever writes it,
+    /// and a hook's name leads to no replica.
+    fn writable(
+        &mut self,
+        tx: &mut dyn Transaction,
+        claims: &Claims,
+        verdict: Verdict,
+    ) -> Result<Verdict, LedgerError> {
+        let Verdict::Known(known, _) = verdict else {
+            return Ok(verdict);
+        };
+        if claims.origin == Origin::Direct {
+            return Ok(verdict);
+        }
+        let record = self.session(tx, known.session())?.cloned();
+        Ok(match record {
+            None => Verdict::Nobody(Unresolved::NoSession),
+            Some(record) if self.is_elsewhere(&record) => Verdict::Nobody(Unresolved::Replica),
+            Some(record) if record.quarantined.is_some() => {
+                Verdict::Nobody(Unresolved::Quarantined)
+            }
+            Some(_) => verdict,
+        })
+    }
+
+    fn is_elsewhere(&self, record: &SessionRecord) -> bool {
+        self.home.is_some_and(|home| home != record.home)
+    }
+
+    /// An id was injected into the environment of an agent, and of all that runs below it.
+    fn injected(
+        &mut self,
+        tx: &mut dyn Transaction,
+        claims: &Claims,
+        injected: &SessionRecord,
+        named: Option<SessionId>,
+    ) -> Result<Verdict, LedgerError> {
+        let id = injected.id;
+        let is_foreign = differs(injected, claims);
+        match named.filter(|named| *named != id) {
+            Some(other) => {
+                let record = self.session(tx, other)?;
+                let parent = record.and_then(|record| record.parent);
+                if is_foreign || parent == Some((id, Relation::Nested)) {
+                    return Ok(Verdict::known(other, By::Name));
+                }
+                self.conflicts += 1;
+            }
+            None => {
+                if named.is_none()
+                    && is_foreign
+                    && let Some(native) = opened_by(claims)
+                {
+                    let below = Some(SessionIdentity::new(id));
+                    return Ok(Verdict::New { native, below });
+                }
+                self.conflicts += u64::from(claims.conflict);
+            }
+        }
+        Ok(Verdict::known(id, By::Id))
+    }
+
+    /// The sessions that the sender's ids are known to name, each once, in their order.
+    fn named(
+        &mut self,
+        tx: &mut dyn Transaction,
+        claims: &Claims,
+    ) -> Result<Vec<SessionId>, LedgerError> {
+        let mut found = Vec::new();
+        for native in &claims.natives {
+            let mut known = self.by_native(tx, claims, native)?;
+            if known.is_none() {
+                known = self.by_thread(tx, claims, native)?;
+            }
+            found.extend(known.filter(|id| !found.contains(id)));
+        }
+        Ok(found)
+    }
+
+    /// An id of an agent names a session of that agent. What is no agent of the table may be told the id of any.
+    pub(super) fn by_native(
+        &mut self,
+        tx: &mut dyn Transaction,
+        claims: &Claims,
+        native: &NativeId,
+    ) -> Result<Option<SessionId>, LedgerError> {
+        let key = (claims.agent.clone(), native.clone());
+        if let Some(known) = self.named.get(&key) {
+            return Ok(Some(*known));
+        }
+        let mut known = match &claims.agent {
+            Some(agent) => tx.session_by_alias(agent, native)?,
+            None => None,
+        };
+        if known.is_none() && matches!(claims.origin, Origin::Model | Origin::Other) {
+            let of_any = tx.sessions_by_native(native)?;
+            let mut sessions: Vec<SessionId> = of_any.into_iter().map(|(_, id)| id).collect();
             sessions.sort();
             sessions.dedup();
-            only(&sessions)
+            known = only(&sessions);
         }
-        SessionClaim::Call(event) => only(&tx.sessions_of_call(event, 2)?),
+        if let Some(id) = known {
+            self.named.insert(key, id);
+        }
+        Ok(known)
+    }
+
+    /// The one session that has a sub-agent of this id, whose thread then is no session of its own.
+    fn by_thread(
+        &mut self,
+        tx: &mut dyn Transaction,
+        claims: &Claims,
+        native: &NativeId,
+    ) -> Result<Option<SessionId>, LedgerError> {
+        if claims.origin != Origin::Agent {
+            return Ok(None);
+        }
+        self.by_event(tx, claims, &event::subagent(native.as_str()))
+    }
+
+    /// The one session in whose log the tool call stands.
+    fn by_call(
+        &mut self,
+        tx: &mut dyn Transaction,
+        claims: &Claims,
+        has_own: bool,
+    ) -> Result<Option<SessionId>, LedgerError> {
+        let Some(call) = &claims.call else {
+            return Ok(None);
+        };
+        let found = self.by_event(tx, claims, &event::tool(call))?;
+        let tells = !has_own || call.len() >= CALL_LEAST;
+        Ok(found.filter(|_| tells))
+    }
+
+    /// The one session in whose log an event stands, unless it is known to be another agent's.
+    fn by_event(
+        &mut self,
+        tx: &mut dyn Transaction,
+        claims: &Claims,
+        event: &str,
+    ) -> Result<Option<SessionId>, LedgerError> {
+        let Some(id) = only(&tx.sessions_of_call(event, 2)?) else {
+            return Ok(None);
+        };
+        let record = self.session(tx, id)?;
+        let is_foreign = record.is_none_or(|record| differs(record, claims));
+        Ok((!is_foreign).then_some(id))
+    }
+
+    /// Whether a session waits for the name that its agent gives it: a driver or launcher made it, and the agent has
+    /// not been heard.
+    fn is_unnamed(
+        &mut self,
+        tx: &mut dyn Transaction,
+        claims: &Claims,
+        id: SessionId,
+    ) -> Result<bool, LedgerError> {
+        let Some(record) = self.session(tx, id)?.cloned() else {
+            return Ok(false);
+        };
+        let is_made = matches!(record.origin, SessionOrigin::Api | SessionOrigin::Launch);
+        if !is_made || differs(&record, claims) {
+            return Ok(false);
+        }
+        let names = tx.aliases(id)?;
+        let given = |name: &NativeId| name.as_str() != record.conversation.as_str();
+        Ok(!names.iter().any(given))
+    }
+
+    /// The record of a session, as it was when it was first asked for.
+    pub(crate) fn session(
+        &mut self,
+        tx: &mut dyn Transaction,
+        id: SessionId,
+    ) -> Result<Option<&SessionRecord>, LedgerError> {
+        if let Entry::Vacant(place) = self.sessions.entry(id) {
+            place.insert(tx.session(id)?);
+        }
+        Ok(self.sessions.get(&id).and_then(Option::as_ref))
+    }
+
+    /// The session is not what it was.
+    pub(crate) fn forget(&mut self, id: SessionId) {
+        self.sessions.remove(&id);
+    }
+}
+
+/// Where a trace leads.
+enum Trail {
+    None,
+    /// To this session.
+    Of(SessionId),
+    /// To several.
+    Shared,
+}
+
+/// The one session that a trace belongs to: it was noted so, or the trace is a turn.
+fn by_trace(tx: &mut dyn Transaction, claims: &Claims) -> Result<Trail, LedgerError> {
+    let Some(trace) = &claims.trace else {
+        return Ok(Trail::None);
     };
-    Ok(session.map(|session| SessionIdentity {
-        session,
-        repository: None,
-    }))
+    let mut found = tx.sessions_of_trace(trace, 2)?;
+    if found.is_empty() {
+        found.extend(tx.session_of_turn(trace.turn())?);
+    }
+    Ok(match found.as_slice() {
+        [] => Trail::None,
+        [id] => Trail::Of(*id),
+        _ => Trail::Shared,
+    })
+}
+
+/// A session of an agent that nobody named is known by the name that it was opened with, even if sessions of other agents
+/// have that name, too.
+fn opened_before(
+    tx: &mut dyn Transaction,
+    claims: &Claims,
+    native: NativeId,
+    below: Option<SessionIdentity>,
+) -> Result<Verdict, LedgerError> {
+    let known = match &claims.agent {
+        Some(_) => None,
+        None => tx.session_by_alias(&AgentName::unnamed(), &native)?,
+    };
+    Ok(match known {
+        Some(id) => Verdict::known(id, By::Name),
+        None => Verdict::New { native, below },
+    })
 }
 
 fn only(sessions: &[SessionId]) -> Option<SessionId> {
@@ -79,258 +484,15 @@ fn only(sessions: &[SessionId]) -> Option<SessionId> {
     }
 }
 
-/// Notes that something was heard of a session whose id is known: it goes on where it had ended, and has this name, too.
-pub(crate) fn note_activity(
-    tx: &mut dyn Transaction,
-    identity: SessionIdentity,
-    at: Timestamp,
-    matter: &AgentMatter,
-) -> Result<(), LedgerError> {
-    let session = identity.session;
-    let (first_at, last_at) = span(matter, at);
-    tx.touch(session, last_at, None, None)?;
-    tx.add_alias(&matter.agent, &matter.native, session, first_at)?;
-    match starts(matter) {
-        true => goes_on(tx, session, matter, last_at),
-        false => Ok(()),
-    }
+/// The id under which a sender may open a session.
+fn opened_by(claims: &Claims) -> Option<NativeId> {
+    let first = claims.natives.first()?;
+    claims.origin.may_open().then(|| first.clone())
 }
 
-/// First match wins: a session named by the caller, a known alias, the one that a launcher started
-/// this process for, a new session.
-pub(crate) fn resolve(
-    tx: &mut dyn Transaction,
-    home: LedgerId,
-    ids: &dyn IdSource,
-    at: Timestamp,
-    matter: &AgentMatter,
-    origin: SessionOrigin,
-) -> Result<SessionIdentity, LedgerError> {
-    let repository = match &matter.place {
-        Some(place) => Some(note_place(tx, ids, place, at)?),
-        None => None,
-    };
-    let named = match matter.explicit {
-        Some(id) => match tx.session(id)? {
-            Some(known) if known.home != home => {
-                declined(tx, at, &known, matter)?;
-                None
-            }
-            known => known.map(|s| s.id),
-        },
-        None => None,
-    };
-    let known = match named {
-        Some(id) => Some(id),
-        None => by_alias(tx, matter, &matter.native)?,
-    };
-    let (first_at, last_at) = span(matter, at);
-    let taken = check_claim(tx, matter, first_at)?;
-    let launched = match (&taken, &matter.claim) {
-        (Some(Taken::Up(_)), Some(claim)) => Some(claim.session),
-        _ => None,
-    };
-    if let (None, None, Some(Taken::Inherited(outer))) = (known, launched, &taken)
-        && only_ends(tx, *outer, matter)?
-    {
-        let session = *outer;
-        return Ok(SessionIdentity {
-            session,
-            repository,
-        });
-    }
-    let session = match known.or(launched) {
-        Some(id) => id,
-        None => create(tx, home, ids, first_at, matter, repository, origin)?,
-    };
-    if let (Some(Taken::Up(standing)), Some(launched)) = (&taken, launched) {
-        take_up(tx, launched, standing, session, matter, first_at)?;
-    }
-    let place = repository.zip(matter.place.as_ref().map(|p| p.worktree.as_str()));
-    tx.touch(session, last_at, place, matter.cwd.as_deref())?;
-    // A known name may be a caller's: whether it is the agent's, too, is said once for each turn.
-    if known.is_none() || named.is_some() || starts(matter) {
-        tx.add_alias(&matter.agent, &matter.native, session, first_at)?;
-    }
-    // It is found by it, and is not resumed by it.
-    if let Some(thread) = &matter.thread {
-        tx.add_caller_name(&matter.agent, thread, session, first_at)?;
-    }
-    if known.is_none() || starts(matter) {
-        goes_on(tx, session, matter, last_at)?;
-        relate(tx, session, matter)?;
-        if let Some(Taken::Inherited(outer)) = taken
-            && known.is_none()
-        {
-            tx.set_parent(session, outer, Relation::Nested)?;
-        }
-    }
-    // An end may come late, from a process that the session has left.
-    if let Some(process) = matter.process.as_ref().filter(|_| !ends(matter)) {
-        tx.bind(session, process, matter.carried.as_deref(), at)?;
-    }
-    Ok(SessionIdentity {
-        session,
-        repository,
-    })
-}
-
-fn by_alias(
-    tx: &mut dyn Transaction,
-    matter: &AgentMatter,
-    native: &NativeId,
-) -> Result<Option<SessionId>, LedgerError> {
-    let known = find(tx, SessionClaim::Alias(&matter.agent, native))?;
-    Ok(known.map(SessionIdentity::session))
-}
-
-/// When the first and the last was seen of what is said.
-fn span(matter: &AgentMatter, at: Timestamp) -> (Timestamp, Timestamp) {
-    let seen = || matter.observations.iter().map(|o| o.at);
-    (seen().min().unwrap_or(at), seen().max().unwrap_or(at))
-}
-
-/// Whether all that is said is that a process ends below a driven session. Some agents name a session then that they never
-/// ran, which is none.
-fn only_ends(
-    tx: &mut dyn Transaction,
-    outer: SessionId,
-    matter: &AgentMatter,
-) -> Result<bool, LedgerError> {
-    let ends = |o: &Observation| matches!(o.fact, Fact::SessionEnded { .. });
-    let driven = tx.session(outer)?.is_some_and(|s| s.mode == Mode::Driven);
-    Ok(driven && !matter.observations.is_empty() && matter.observations.iter().all(ends))
-}
-
-/// A replica is extended by its home alone: what was to be written to it gets a session of its own.
-fn declined(
-    tx: &mut dyn Transaction,
-    at: Timestamp,
-    known: &SessionRecord,
-    matter: &AgentMatter,
-) -> Result<(), LedgerError> {
-    let decline = Decline {
-        edge: "session".to_owned(),
-        reason: "replica".to_owned(),
-        detail: format!("the home of session {} is {}", known.id, known.home),
-        place: matter.place.clone(),
-    };
-    let key = format!("replica:{}:{}:{}", known.id, matter.agent, matter.native);
-    tx.decline(&key, at, &decline)
-}
-
-/// Tells whether a session begins to run, or a turn.
-fn starts(matter: &AgentMatter) -> bool {
-    let starting =
-        |o: &Observation| matches!(o.fact, Fact::SessionStarted { .. } | Fact::Prompt { .. });
-    matter.observations.iter().any(starting)
-}
-
-fn ends(matter: &AgentMatter) -> bool {
-    let ended = |o: &Observation| matches!(o.fact, Fact::SessionEnded { .. });
-    matter.observations.iter().any(ended)
-}
-
-fn create(
-    tx: &mut dyn Transaction,
-    home: LedgerId,
-    ids: &dyn IdSource,
-    at: Timestamp,
-    matter: &AgentMatter,
-    repository: Option<RepositoryId>,
-    origin: SessionOrigin,
-) -> Result<SessionId, LedgerError> {
-    let id = SessionId::mint(ids);
-    let record = SessionRecord {
-        cwd: matter.cwd.clone(),
-        repository,
-        worktree: matter.place.as_ref().map(|p| p.worktree.clone()),
-        ..SessionRecord::new(
-            id,
-            matter.agent.clone(),
-            ConversationId::of_native(Some(&matter.native), id),
-            home,
-            Mode::Observed,
-            origin,
-            at,
-        )
-    };
-    open_session(
-        tx,
-        &NewSession {
-            record,
-            name: Some(Name::Native(&matter.native)),
-            links: FirstLinks::default(),
-            statement: None,
-            by: matter.agent.as_str(),
-            audit: None,
-        },
-    )?;
-    Ok(id)
-}
-
-/// A session that begins to run again after its end goes on. The clock may have been set back
-/// meanwhile, but a process that began after all others of the session is a new one.
-fn goes_on(
-    tx: &mut dyn Transaction,
-    session: SessionId,
-    matter: &AgentMatter,
-    at: Timestamp,
-) -> Result<(), LedgerError> {
-    let Some(ended) = tx.session(session)?.and_then(|s| s.ended_at) else {
-        return Ok(());
-    };
-    let bound = tx.bindings(session)?;
-    let newer = |process: &ProcessIdentity| bound.iter().all(|b| process.began_after(&b.process));
-    let anew = !bound.is_empty() && matter.process.as_ref().is_some_and(newer);
-    if anew || ended < at {
-        tx.set_ended(session, None)?;
-    }
-    Ok(())
-}
-
-/// Notes where a session came from: what the agent says, the session that its process ran before a
-/// clear, or the session of the agent that started its process.
-fn relate(
-    tx: &mut dyn Transaction,
-    session: SessionId,
-    matter: &AgentMatter,
-) -> Result<(), LedgerError> {
-    if let Some(parent) = &matter.parent
-        && let Some(parent) = by_alias(tx, matter, parent)?
-    {
-        return tx.set_parent(session, parent, Relation::Fork);
-    }
-    let cleared = |o: &Observation| {
-        matches!(
-            &o.fact,
-            Fact::SessionStarted {
-                how: StartKind::Clear,
-                ..
-            }
-        )
-    };
-    if matter.observations.iter().any(cleared)
-        && let Some(process) = &matter.process
-    {
-        let before = tx
-            .bound_to(&process.key())?
-            .into_iter()
-            .filter(|b| b.session != session)
-            .max_by_key(|b| (b.bound_at, b.session));
-        if let Some(before) = before {
-            return tx.set_parent(session, before.session, Relation::Clear);
-        }
-    }
-    for process in &matter.above {
-        let bound = tx.bound_to(&process.key())?;
-        if let Some(outer) = bound
-            .into_iter()
-            .filter(|b| b.session != session)
-            .max_by_key(|b| (b.bound_at, b.session))
-        {
-            return tx.set_parent(session, outer.session, Relation::Nested);
-        }
-    }
-    Ok(())
+/// Whether telemetry is of an agent that is known to be another one than that of a session.
+fn differs(record: &SessionRecord, claims: &Claims) -> bool {
+    let is_agent = claims.origin == Origin::Agent;
+    let other = |agent: &AgentName| record.agent.as_ref().is_some_and(|own| own != agent);
+    is_agent && claims.agent.as_ref().is_some_and(other)
 }

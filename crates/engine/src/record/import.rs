@@ -13,6 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use siglum_agents::{AgentSpec, SECRET_IN_PATH, TranscriptFile, has_secret, open_regular};
+use siglum_domain::claims::Claims;
 use siglum_domain::intake::{AgentMatter, Decline, Intake, Matter, Place, VERSION};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, NativeId, SessionId, Timestamp};
@@ -23,6 +24,7 @@ use siglum_ledger::{
 };
 
 use crate::damage::undamaged;
+use crate::identity;
 use crate::record::deliver::{Delivered, deliver};
 use crate::record::{session_log, transcript};
 use crate::{EngineError, World};
@@ -452,10 +454,11 @@ pub fn close_all(
     let open = read(ledger, |tx| {
         let mut open = Vec::new();
         for found in found {
-            if let Some(session) = tx.session_by_alias(&name(found), &found.file.session)?
-                && left_open(tx, session)?.is_some()
+            let claims = Claims::by_name(&name(found), &found.file.session);
+            if let Some(known) = identity::find(tx, &claims)?
+                && left_open(tx, known.session())?.is_some()
             {
-                open.push(session);
+                open.push(known.session());
             }
         }
         Ok(open)
@@ -497,8 +500,9 @@ fn session_of(
     found: &ImportableTranscript,
 ) -> Result<SessionId, EngineError> {
     let native: &NativeId = &found.file.session;
-    if let Some(session) = read(ledger, |tx| tx.session_by_alias(agent, native))? {
-        return Ok(session);
+    let claims = Claims::by_name(agent, native);
+    if let Some(known) = read(ledger, |tx| identity::find(tx, &claims))? {
+        return Ok(known.session());
     }
     let matter = AgentMatter {
         cwd: Some(world.redactor.redact(&found.cwd).into_string()),

@@ -22,19 +22,7 @@ pub(crate) fn record(
         true => SessionOrigin::Live,
         false => SessionOrigin::Import,
     };
-    record_from(tx, home, ids, at, matter, origin)
-}
-
-/// The same, of a session that is said to be of this origin where nobody knew it.
-pub(crate) fn record_from(
-    tx: &mut dyn Transaction,
-    home: LedgerId,
-    ids: &dyn IdSource,
-    at: Timestamp,
-    matter: &AgentMatter,
-    origin: SessionOrigin,
-) -> Result<SessionIdentity, LedgerError> {
-    let identity = identity::resolve(tx, home, ids, at, matter, origin)?;
+    let identity = identity::resolve_or_open(tx, home, ids, at, matter, origin)?;
     append(tx, ids, at, identity, matter)?;
     Ok(identity)
 }

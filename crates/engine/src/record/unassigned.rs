@@ -4,6 +4,8 @@ use siglum_domain::trace::TraceId;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_ledger::{LedgerError, TelemetryBatch, Transaction, UnassignedRecord};
 
+use crate::identity::Unresolved;
+
 /// The most rows of a trace that are looked at again at once.
 const AGAIN_MOST: usize = 256;
 
@@ -36,6 +38,18 @@ impl Reason {
             Self::Quarantined => "quarantined",
             Self::Failed => "failed",
             Self::Damaged => "damaged",
+        }
+    }
+}
+
+impl From<Unresolved> for Reason {
+    fn from(unresolved: Unresolved) -> Self {
+        match unresolved {
+            Unresolved::NoSession => Self::NoSession,
+            Unresolved::OtherSession => Self::OtherSession,
+            Unresolved::SharedTrace => Self::SharedTrace,
+            Unresolved::Replica => Self::Replica,
+            Unresolved::Quarantined => Self::Quarantined,
         }
     }
 }

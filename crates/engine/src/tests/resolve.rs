@@ -1,14 +1,15 @@
 //! Which session a hook speaks of, where it came from, and when it ends.
 
-use siglum_domain::AgentName;
+use siglum_domain::claims::{Claims, Origin};
 use siglum_domain::intake::AgentMatter;
-use siglum_domain::observation::{Side, StartKind, ToolClass, event};
+use siglum_domain::observation::{Side, StartKind, ToolClass};
+use siglum_domain::{AgentName, NativeId};
 use siglum_ledger::{
     CheckpointFilter, CheckpointKind, Durability, OutputMention, Relation, SessionOrigin, write,
 };
 
 use super::stage::*;
-use crate::identity::{self, SessionClaim, SessionIdentity};
+use crate::identity::{self, SessionIdentity};
 use crate::record::session;
 
 #[test]
@@ -23,20 +24,49 @@ fn a_claim_names_a_session_if_it_names_one_alone() {
         ..says("two", vec![prompt("p", 3)])
     });
     let (agent, first, second) = (agent(), native("one"), native("two"));
-    let (own, both) = (event::tool("own"), event::tool("both"));
-    for (claim, expected) in [
-        (SessionClaim::Id(two), Some(two)),
-        (SessionClaim::Alias(&agent, &second), Some(two)),
-        (SessionClaim::Alias(&other, &first), None),
-        (SessionClaim::Native(&first), Some(one)),
-        (SessionClaim::Native(&second), None),
-        (SessionClaim::Call(&own), Some(one)),
-        (SessionClaim::Call(&both), None),
+    let of_any_agent = |native: &NativeId| Claims {
+        origin: Origin::Other,
+        natives: vec![native.clone()],
+        ..Claims::default()
+    };
+    let of_call = |call: &str| Claims {
+        call: Some(call.to_owned()),
+        ..Claims::default()
+    };
+    for (claims, expected) in [
+        (Claims::by_id(two), Some(two)),
+        (Claims::by_name(&agent, &second), Some(two)),
+        (Claims::by_name(&other, &first), None),
+        (of_any_agent(&first), Some(one)),
+        (of_any_agent(&second), None),
+        (of_call("own"), Some(one)),
+        (of_call("both"), None),
     ] {
-        let found = stage.read(|tx| identity::find(tx, claim));
+        let found = stage.read(|tx| identity::find(tx, &claims));
         let found = found.map(SessionIdentity::session);
-        assert_eq!(found, expected, "{claim:?}");
+        assert_eq!(found, expected, "{claims:?}");
     }
+}
+
+#[test]
+fn a_session_of_an_unnamed_agent_keeps_a_name_that_others_have() {
+    let mut stage = Stage::new();
+    stage.hear(says("one", vec![prompt("p", 1)]));
+    let mut open = |agent| {
+        stage.hear(AgentMatter {
+            agent,
+            ..says("one", vec![prompt("p", 2)])
+        })
+    };
+    open(AgentName::new("other").unwrap());
+    let unnamed = open(AgentName::unnamed());
+    let claims = Claims {
+        origin: Origin::Model,
+        natives: vec![native("one")],
+        ..Claims::default()
+    };
+    let found = stage.read(|tx| identity::find(tx, &claims));
+    assert_eq!(found.map(SessionIdentity::session), Some(unnamed));
 }
 
 #[test]
@@ -47,7 +77,7 @@ fn a_known_session_goes_on_and_has_the_name_too() {
     let more = says("again", vec![prompt("p", 20)]);
     stage.play(|world, ledger| {
         write(ledger, Durability::Process, |tx| {
-            let known = identity::find(tx, SessionClaim::Id(one))?.unwrap();
+            let known = identity::find(tx, &Claims::by_id(one))?.unwrap();
             session::record_known(tx, world.ids, world.now(), known, &more)
         })
         .unwrap();

@@ -1,5 +1,6 @@
 //! Who a record says it is from.
 
+use siglum_domain::claims::{Claims, Origin};
 use siglum_domain::{AgentName, NativeId, SessionId};
 
 use super::agents::{AgentSpec, Reach, SecondId};
@@ -18,72 +19,28 @@ const CALLS: &[&str] = &[
     "tool_call.id",
 ];
 
-/// What kind of program a record came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// An agent of the table; a record of it may open a session.
-    Agent,
-    /// A record about generative models of a program that the table lacks; it may open a session, too.
-    Model,
-    /// Anything else. It joins a session or stays unassigned.
-    Other,
-}
-
-impl Origin {
-    /// Whether a record of this kind may open a session for a native id that nobody knows yet.
-    #[must_use]
-    pub const fn may_open(self) -> bool {
-        matches!(self, Self::Agent | Self::Model)
-    }
-}
-
-/// What a record claims.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claims {
-    /// The agent, as the table has it; for a foreign program the name of its service, as far as the grammar goes.
-    pub agent: Option<AgentName>,
-    /// The session by the ledger's own id, injected by whoever started the agent or stamped by another gateway.
-    pub session: Option<SessionId>,
-    /// The sender's own ids of the session: most telling first, each once.
-    pub natives: Vec<NativeId>,
-    /// Whether the record itself names two sessions: `session.id` is not `gen_ai.conversation.id`.
-    pub conflict: bool,
-    /// The tool call it belongs to.
-    pub call: Option<String>,
-    /// What kind of program it came from.
-    pub origin: Origin,
-    pub subagent: Option<String>,
-    /// A thread that the record says was started for a sub-agent: what names it as its session is of this one.
-    pub started: Option<NativeId>,
-    /// Whose its trace is.
-    pub reach: Reach,
-}
-
-impl Claims {
-    /// Reads the claims of a record that is from this agent, if any of the table.
-    pub(super) fn from_record(record: &Record<'_>, agent: Option<&AgentSpec>) -> Self {
-        let origin = match agent {
-            Some(_) => Origin::Agent,
-            None if foreign::is_about_models(record) => Origin::Model,
-            None => Origin::Other,
-        };
-        let name = match agent {
-            Some(agent) => AgentName::new(agent.name).ok(),
-            None if origin == Origin::Model => service(record),
-            None => None,
-        };
-        let started = agent.and_then(|agent| (agent.started)(record));
-        Self {
-            agent: name,
-            session: session(record),
-            natives: natives(record, agent),
-            conflict: conflict(record, agent),
-            call: record.first(CALLS).map(str::to_owned),
-            origin,
-            subagent: agent.and_then(|agent| (agent.subagent)(record)),
-            started: started.and_then(|id| NativeId::new(id).ok()),
-            reach: agent.map_or(Reach::Session, |agent| agent.reach),
-        }
+/// Reads the claims of a record that is from this agent, if any of the table.
+pub(super) fn claims(record: &Record<'_>, agent: Option<&AgentSpec>) -> Claims {
+    let origin = match agent {
+        Some(_) => Origin::Agent,
+        None if foreign::is_about_models(record) => Origin::Model,
+        None => Origin::Other,
+    };
+    let name = match agent {
+        Some(agent) => AgentName::new(agent.name).ok(),
+        None if origin == Origin::Model => service(record),
+        None => None,
+    };
+    let is_of_process = agent.is_some_and(|agent| agent.reach == Reach::Process);
+    Claims {
+        origin,
+        agent: name,
+        session: session(record),
+        natives: natives(record, agent),
+        conflict: conflict(record, agent),
+        call: record.first(CALLS).map(str::to_owned),
+        trace: record.trace().filter(|_| !is_of_process),
+        ..Claims::default()
     }
 }
 

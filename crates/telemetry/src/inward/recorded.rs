@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use siglum_domain::claims::Origin;
 use siglum_domain::observation::{Fact, Observation, Tokens};
 use siglum_domain::redact::Redactor;
 
-use super::{Origin, TelemetryRecord, hear};
+use super::{TelemetryRecord, hear};
 use crate::wire::{Encoding, Limits, Signal, decode};
 
 /// A recording: JSON lines of a signal and the body of one request.
@@ -29,8 +30,8 @@ pub(super) fn listen(recording: &str) -> Vec<TelemetryRecord> {
         assert_eq!(listened.len(), batch.records());
         batch.redact(Redactor::shared());
         let redacted = hear(&batch);
-        let claims =
-            |items: &[TelemetryRecord]| items.iter().map(|h| h.claims.clone()).collect::<Vec<_>>();
+        let ids = |h: &TelemetryRecord| (h.claims.clone(), h.subagent.clone(), h.started.clone());
+        let claims = |items: &[TelemetryRecord]| items.iter().map(ids).collect::<Vec<_>>();
         assert_eq!(
             claims(&listened),
             claims(&redacted),

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use siglum_domain::claims::{Claims, Origin};
 use siglum_domain::observation::{Fact, Observation};
 use siglum_domain::trace::{SpanId, TraceId};
 use siglum_domain::{NativeId, Timestamp};
 
-use super::claims::{Claims, Origin};
+use super::claims::claims;
 use super::record::Record;
 use super::teller::Teller;
 use super::{agents, foreign};
@@ -27,6 +28,10 @@ pub struct TelemetryRecord {
     pub parent: Option<SpanId>,
     /// Who it says it is from.
     pub claims: Claims,
+    /// The sub-agent that it is of.
+    pub subagent: Option<String>,
+    /// A thread that it says was started for a sub-agent: what names it as its session is of this one.
+    pub started: Option<NativeId>,
     /// What it says was done.
     pub observations: Vec<Observation>,
 }
@@ -51,7 +56,7 @@ impl TelemetryRecord {
             observation.turn = None;
             observation.subagent.get_or_insert_with(|| own.to_owned());
         }
-        self.claims.subagent.get_or_insert_with(|| own.to_owned());
+        self.subagent.get_or_insert_with(|| own.to_owned());
         self
     }
 }
@@ -96,9 +101,11 @@ fn find_calls(records: &mut [TelemetryRecord]) {
 
 fn one(record: &Record<'_>, index: RecordIndex) -> TelemetryRecord {
     let agent = agents::recognise(record);
-    let claims = Claims::from_record(record, agent);
+    let claims = claims(record, agent);
+    let subagent = agent.and_then(|agent| (agent.subagent)(record));
+    let started = agent.and_then(|agent| (agent.started)(record));
     let mut teller = Teller::from_record(record);
-    teller.subagent.clone_from(&claims.subagent);
+    teller.subagent.clone_from(&subagent);
     match agent {
         Some(agent) => (agent.listen)(record, &mut teller),
         None if claims.origin == Origin::Model => foreign::listen(record, &mut teller),
@@ -112,6 +119,8 @@ fn one(record: &Record<'_>, index: RecordIndex) -> TelemetryRecord {
         span: record.span(),
         parent: record.parent(),
         claims,
+        subagent,
+        started: started.and_then(|id| NativeId::new(id).ok()),
         observations: teller.finish(),
     }
 }

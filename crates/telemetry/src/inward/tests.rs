@@ -1,8 +1,9 @@
 use serde_json::{Value, json};
+use siglum_domain::claims::Origin;
 use siglum_domain::observation::{Fact, Observation, Outcome, Tokens};
 
 use super::recorded::{listen, observations};
-use super::{Origin, Reach, TelemetryRecord, hear};
+use super::{TelemetryRecord, hear};
 use crate::wire::{Encoding, Limits, Signal, decode};
 
 fn attributes(values: &Value) -> Value {
@@ -164,7 +165,7 @@ fn two_ids_on_one_record_are_a_conflict() {
     );
     assert_eq!(natives(&claude), ["X"]);
     assert!(!claude.claims.conflict);
-    assert_eq!(claude.claims.subagent.as_deref(), Some("Y"));
+    assert_eq!(claude.subagent.as_deref(), Some("Y"));
 }
 
 #[test]
@@ -303,7 +304,7 @@ fn turns_and_sub_agents_have_the_names_that_hooks_give_them() {
     ));
     assert!(observations(&copilot).all(|o| o.subagent.is_none()));
     let codex = listen(include_str!("../../fixtures/codex/0.169.0-subagent.jsonl"));
-    let child = codex.iter().find_map(|h| h.claims.started.clone()).unwrap();
+    let child = codex.iter().find_map(|h| h.started.clone()).unwrap();
     assert_eq!(child.as_str(), "01a2034d-bcab-7203-80b4-536bbd3a1a35");
     let below: Vec<TelemetryRecord> = codex
         .into_iter()
@@ -319,8 +320,8 @@ fn turns_and_sub_agents_have_the_names_that_hooks_give_them() {
     ));
     let started = opencode
         .iter()
-        .find_map(|h| h.claims.natives.first().zip(h.claims.started.as_ref()));
+        .find_map(|h| h.claims.natives.first().zip(h.started.as_ref()));
     let (above, child) = started.unwrap();
     assert_ne!(above, child);
-    assert!(opencode.iter().all(|h| h.claims.reach == Reach::Process));
+    assert!(opencode.iter().all(|h| h.claims.trace.is_none()));
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use siglum_domain::claims::Claims;
 use siglum_domain::context::{Cause, ContextKey, Inherit};
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId};
 use siglum_ledger::{ContextRecord, Mode, Relation, SessionRecord, Transaction};
@@ -9,7 +10,7 @@ use siglum_ledger::{ContextRecord, Mode, Relation, SessionRecord, Transaction};
 use super::{ContextError, Resolve};
 use crate::Here;
 use crate::driven::remote;
-use crate::identity::{self, SessionClaim, SessionIdentity, audit};
+use crate::identity::{self, Name, SessionIdentity, add_name, audit};
 
 /// The most names that a host gives a context, and how long they and their values may be.
 const ANCHORS_MOST: usize = 32;
@@ -149,7 +150,7 @@ fn session(
 ) -> Outcome<SessionId> {
     let named = named(ask);
     let known = match &named {
-        Some(name) => identity::find(tx, SessionClaim::Alias(&ask.agent, name))?,
+        Some(name) => identity::find(tx, &Claims::by_name(&ask.agent, name))?,
         None => None,
     };
     let known = known.map(SessionIdentity::session);
@@ -200,7 +201,13 @@ fn called(
     native: Option<&NativeId>,
 ) -> Outcome<()> {
     match native {
-        Some(native) => Ok(tx.add_alias(agent, native, session, here.now())?),
+        Some(native) => Ok(add_name(
+            tx,
+            session,
+            agent,
+            Name::Native(native),
+            here.now(),
+        )?),
         None => Ok(()),
     }
 }
@@ -319,7 +326,7 @@ pub(super) fn used(
         by: prepared.by,
     };
     let created = remote::create(here, tx, home, &record)?.record;
-    called(here, tx, created.id, &created.agent, native)?;
+    called(here, tx, created.id, &created.agent_key(), native)?;
     let more = json!({ "route": context.route.as_str(), "cause": context.cause.as_str() });
     audit::session_created(tx, here, &record.by, created.id, more)?;
     let context = ContextRecord {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use siglum_domain::audit::Action;
+use siglum_domain::claims::Claims;
 use siglum_domain::link::{Link, SECRET_RULE};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, ConversationId, LedgerId, NativeId, SessionId, TurnId};
@@ -14,7 +15,7 @@ use super::{TurnError, at_home, attempt, driven, writable};
 use crate::Here;
 use crate::identity::access;
 use crate::identity::audit::{self, Entry};
-use crate::identity::{self, FirstLinks, Name, SessionClaim, open_session};
+use crate::identity::{self, FirstLinks, Name, open_session};
 
 /// What a driver says of a session that it creates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub fn create(
     let home = ledger.id();
     let native = alias(&new.conversation)?;
     attempt(ledger, Durability::Disk, |tx| {
-        if let Some(known) = identity::find(tx, SessionClaim::Alias(&new.agent, &native))? {
+        if let Some(known) = identity::find(tx, &Claims::by_name(&new.agent, &native))? {
             return driven(tx, known.session());
         }
         let record = record(here, home, &new.agent, &new.conversation, new.cwd.clone());
@@ -67,7 +68,7 @@ pub fn fork(
     attempt(ledger, Durability::Disk, |tx| {
         let parent = driven(tx, from)?;
         let agent = parent.agent_key();
-        if let Some(known) = identity::find(tx, SessionClaim::Alias(&agent, &native))? {
+        if let Some(known) = identity::find(tx, &Claims::by_name(&agent, &native))? {
             let known = driven(tx, known.session())?;
             return match known.parent {
                 Some((of, Relation::Fork)) if of == from => Ok(known),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use siglum_domain::RepositoryId;
 use siglum_domain::access::{Limits, Right, Scope};
 
-use super::Claims;
+use super::TokenClaims;
 use crate::identity::repositories::remote_of;
 
 /// The longest text that a claim is compared with, in bytes.
@@ -115,7 +115,7 @@ impl Grant {
 
     /// What a token with these claims may; nothing where it is not meant, or where a repository that it is limited to
     /// cannot be told from them.
-    pub(super) fn applied(&self, claims: &Claims) -> Option<(Scope, Limits)> {
+    pub(super) fn applied(&self, claims: &TokenClaims) -> Option<(Scope, Limits)> {
         let fits = |(name, pattern): (&String, &Pattern)| {
             claim(claims, name).is_some_and(|value| pattern.matches(value))
         };
@@ -207,7 +207,7 @@ impl Pattern {
 }
 
 /// A claim by its name: as a whole, else as the way into objects.
-pub(super) fn claim<'c>(claims: &'c Claims, name: &str) -> Option<&'c Value> {
+pub(super) fn claim<'c>(claims: &'c TokenClaims, name: &str) -> Option<&'c Value> {
     if let Some(value) = claims.get(name) {
         return Some(value);
     }
@@ -237,7 +237,7 @@ fn check_repository(text: &str) -> Result<(), String> {
 }
 
 /// The name of a repository with what claims say in it.
-fn filled(text: &str, claims: &Claims) -> Option<String> {
+fn filled(text: &str, claims: &TokenClaims) -> Option<String> {
     filled_by(text, |name| {
         let path = claim(claims, name)?.as_str()?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -278,7 +278,7 @@ mod tests {
         }
     }
 
-    fn claims(value: Value) -> Claims {
+    fn claims(value: Value) -> TokenClaims {
         serde_json::from_value(value).unwrap()
     }
 

@@ -9,7 +9,7 @@ use siglum_domain::{Tenant, Timestamp, TokenId, legible};
 use siglum_egress::{Address, IssuerError, Plain, Provider, Timeouts};
 
 use super::grant::{Grant, Public, claim};
-use super::{Claims, GrantForm, KeySet, TokenRefusal};
+use super::{GrantForm, KeySet, TokenClaims, TokenRefusal};
 use crate::identity::access::Caller;
 
 /// How long an issuer may take.
@@ -222,7 +222,7 @@ impl Issuer {
     ///
     /// # Errors
     /// Why it is worth nothing here, or nothing now.
-    pub fn identity(&self, claims: &Claims, now: Timestamp) -> Result<Identity, TokenRefusal> {
+    pub fn identity(&self, claims: &TokenClaims, now: Timestamp) -> Result<Identity, TokenRefusal> {
         let invalid = TokenRefusal::Invalid;
         if claims.get("iss").and_then(Value::as_str) != Some(self.url.as_str()) {
             return Err(TokenRefusal::UnknownIssuer);
@@ -270,7 +270,7 @@ impl Issuer {
         }
     }
 
-    fn shown_name(&self, claims: &Claims, subject: &str) -> String {
+    fn shown_name(&self, claims: &TokenClaims, subject: &str) -> String {
         let text = |name: &str| {
             let text = claim(claims, name).and_then(Value::as_str);
             text.filter(|text| !text.trim().is_empty())

@@ -7,7 +7,7 @@ use std::fmt;
 use serde_json::Value;
 use siglum_domain::{Timestamp, base64url};
 
-use super::Claims;
+use super::TokenClaims;
 use super::key_set::{Algorithm, KeySet, PublicKey};
 
 /// The longest token of an issuer, in bytes.
@@ -36,7 +36,7 @@ pub enum TokenRefusal {
 pub struct SignedToken<'t> {
     algorithm: Algorithm,
     key_id: Option<String>,
-    claims: Claims,
+    claims: TokenClaims,
     /// What is signed.
     signed: &'t str,
     signature: Vec<u8>,
@@ -54,8 +54,8 @@ impl<'t> SignedToken<'t> {
         }
         let parts = text.rsplit_once('.').and_then(|(signed, signature)| {
             let (header, claims) = signed.split_once('.')?;
-            let header: Claims = json_part(header)?;
-            let claims: Claims = json_part(claims)?;
+            let header: TokenClaims = json_part(header)?;
+            let claims: TokenClaims = json_part(claims)?;
             Some((signed, header, claims, base64url::decode(signature)?))
         });
         let (signed, header, claims, signature) =
@@ -97,7 +97,7 @@ impl<'t> SignedToken<'t> {
     ///
     /// # Errors
     /// [`TokenRefusal::Invalid`]: it did not.
-    pub fn verified_claims(self, key: &PublicKey) -> Result<Claims, TokenRefusal> {
+    pub fn verified_claims(self, key: &PublicKey) -> Result<TokenClaims, TokenRefusal> {
         match key.verifies(self.signed.as_bytes(), &self.signature) {
             true => Ok(self.claims),
             false => Err(TokenRefusal::Invalid("its signature is wrong")),
@@ -111,7 +111,7 @@ impl fmt::Debug for SignedToken<'_> {
     }
 }
 
-fn json_part(text: &str) -> Option<Claims> {
+fn json_part(text: &str) -> Option<TokenClaims> {
     serde_json::from_slice(&base64url::decode(text)?).ok()
 }
 

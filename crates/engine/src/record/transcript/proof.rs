@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use siglum_agents::{CommitMention, TranscriptEdit};
+use siglum_domain::claims::Claims;
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::{DiskState, Fact, FileVersion, Observation, Side, Source};
 use siglum_domain::{AgentName, SessionId, Timestamp};
@@ -13,6 +14,7 @@ use siglum_ledger::{
     write,
 };
 
+use crate::identity;
 use crate::identity::sighting_keys::file_key;
 use crate::{EngineError, World};
 
@@ -119,9 +121,11 @@ pub fn link_mentioned(
         if !made_meanwhile(mention, facts.committed) {
             continue;
         }
-        let Some(session) = read(ledger, |tx| tx.session_by_alias(agent, &mention.owner))? else {
+        let claims = Claims::by_name(agent, &mention.owner);
+        let Some(known) = read(ledger, |tx| identity::find(tx, &claims))? else {
             continue;
         };
+        let session = known.session();
         let moved = HeadMove {
             repository: repository.id,
             commit: facts.commit.clone(),

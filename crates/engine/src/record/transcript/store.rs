@@ -7,6 +7,7 @@ use siglum_agents::{
     AgentSpec, CommitMention, ReadLine, SECRET_IN_PATH, Sighting, TranscriptEdit, TranscriptReader,
     has_secret,
 };
+use siglum_domain::claims::Claims;
 use siglum_domain::intake::{AgentMatter, Decline};
 use siglum_domain::observation::{Fact, Observation, event};
 use siglum_domain::{NativeId, SessionId, Timestamp};
@@ -18,7 +19,7 @@ use siglum_ledger::{
 use super::{branch, proof};
 use crate::World;
 use crate::commits::calls;
-use crate::identity::{self, SessionClaim, SessionIdentity, names};
+use crate::identity::{self, SessionIdentity, names};
 use crate::record::{session, session_log};
 
 /// How much text one segment holds, in bytes.
@@ -236,7 +237,7 @@ impl<'a> Store<'a> {
         let (Some(from), None) = (from, &self.record.subagent) else {
             return Ok(());
         };
-        match identity::find(tx, SessionClaim::Alias(&self.record.agent, from))? {
+        match identity::find(tx, &Claims::by_name(&self.record.agent, from))? {
             Some(parent) if parent.session() != self.record.session => {
                 tx.set_parent(self.record.session, parent.session(), Relation::Fork)
             }
@@ -407,7 +408,7 @@ impl Owners<'_> {
         let Some(own) = tx.session(self.record.session)? else {
             return Ok(None);
         };
-        let known = identity::find(tx, SessionClaim::Alias(&self.record.agent, owner))?;
+        let known = identity::find(tx, &Claims::by_name(&self.record.agent, owner))?;
         let identity = match known {
             Some(known) => known,
             None => {

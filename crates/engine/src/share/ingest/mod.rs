@@ -2,15 +2,14 @@
 //!
 //! Taking is quick and promises that what was acknowledged is stored: [`take`] puts a request into the inbox, and does
 //! no more. Joining comes afterwards: [`join`] asks of each record whose it is, in an order that is the same for every
-//! order of arrival (`resolve`), hands what was seen to the session as a hook would, and keeps what has no session.
-//! Nothing is joined because of its time, and the same batch twice changes nothing.
+//! order of arrival (`identity::Resolver`), hands what was seen to the session as a hook would, and keeps what has no
+//! session. Nothing is joined because of its time, and the same batch twice changes nothing.
 
 mod assign;
 mod end;
 mod forward;
 mod join;
 mod parcel;
-mod resolve;
 mod send;
 mod settle;
 mod take;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 
+use siglum_domain::claims::{Claims, Origin};
 use siglum_domain::intake::AgentMatter;
 use siglum_domain::observation::Observation;
 use siglum_domain::trace::TraceId;
@@ -11,14 +12,13 @@ use siglum_ledger::{
     LedgerError, Mode, Relation, SessionOrigin, SessionRecord, TelemetryBatch, Transaction,
     UnassignedRecord,
 };
-use siglum_telemetry::inward::{self, Origin, TelemetryRecord};
+use siglum_telemetry::inward::{self, TelemetryRecord};
 use siglum_telemetry::wire::{Batch, Stamp};
 
 use super::forward::{self, Collector};
 use super::parcel::{self, Parcel};
-use super::resolve::{self, Resolver, Whose};
 use crate::Here;
-use crate::identity::{self, SessionClaim};
+use crate::identity::{self, Resolver, Verdict};
 use crate::record::session;
 use crate::record::unassigned::{Reason, take_up};
 
@@ -120,15 +120,14 @@ impl Settling<'_> {
         let mut traces = BTreeSet::new();
         let mut waiting: Vec<usize> = (0..self.parsed.len()).collect();
         // Who starts a thread says whose it is.
-        waiting.sort_by_key(|at| self.parsed[*at].claims.started.is_none());
+        waiting.sort_by_key(|at| self.parsed[*at].started.is_none());
         // What an earlier record lacked, a later one may have taught.
         for _ in 0..2 {
             for at in std::mem::take(&mut waiting) {
                 match self.place(tx, at)? {
                     Ok(id) => {
                         joined.entry(id).or_insert_with(Vec::new).push(at);
-                        let telemetry = &self.parsed[at];
-                        traces.extend(telemetry.trace.filter(|_| resolve::tells(telemetry)));
+                        traces.extend(self.parsed[at].claims.trace);
                     }
                     Err(Reason::NoSession) => waiting.push(at),
                     Err(reason) => kept.push((at, reason)),
@@ -164,26 +163,25 @@ impl Settling<'_> {
     ) -> Result<Result<SessionId, Reason>, LedgerError> {
         let telemetry = &self.parsed[at];
         let when = self.sane(telemetry.at);
-        let id = match self.resolver.whose(tx, telemetry)? {
-            Whose::Of(id) => id,
-            Whose::Nobody(reason) => return Ok(Err(reason)),
-            Whose::New(native, below) => {
-                let agent = telemetry
-                    .claims
-                    .agent
-                    .clone()
-                    .unwrap_or_else(AgentName::unnamed);
+        let claims = &telemetry.claims;
+        let id = match self.resolver.resolve(tx, claims)?.verdict {
+            Verdict::Known(known, _) => known.session(),
+            Verdict::Nobody(unresolved) => return Ok(Err(unresolved.into())),
+            Verdict::New { native, below } => {
+                let agent = claims.agent.clone().unwrap_or_else(AgentName::unnamed);
                 let matter = AgentMatter::new(agent, native);
-                let (ids, origin) = (self.here.ids, SessionOrigin::Live);
-                let id = session::record_from(tx, self.home, ids, when, &matter, origin)?.session();
+                let (home, ids, origin) = (self.home, self.here.ids, SessionOrigin::Live);
+                let opened =
+                    identity::open_observed(tx, home, ids, when, &matter, None, origin)?.session();
                 if let Some(outer) = below {
-                    tx.set_parent(id, outer, Relation::Nested)?;
+                    tx.set_parent(opened, outer.session(), Relation::Nested)?;
                 }
-                id
+                opened
             }
         };
-        self.resolver.learn(tx, id, telemetry, when)?;
-        if let Some(thread) = self.resolver.thread(tx, id, telemetry)? {
+        let started = telemetry.started.as_ref();
+        self.resolver.learn(tx, id, claims, started, when)?;
+        if let Some(thread) = self.resolver.thread(tx, id, claims)? {
             self.parsed[at] = self.parsed[at].clone().below(&thread);
         }
         Ok(Ok(id))
@@ -215,7 +213,7 @@ impl Settling<'_> {
             ..AgentMatter::new(record.agent_key(), native)
         };
         let (ids, at) = (self.here.ids, self.here.now());
-        let written = tx.nested(&mut |tx| match identity::find(tx, SessionClaim::Id(id))? {
+        let written = tx.nested(&mut |tx| match identity::find(tx, &Claims::by_id(id))? {
             Some(known) => session::record_known(tx, ids, at, known, &matter),
             None => Ok(()),
         });

@@ -20,5 +20,4 @@ mod opencode;
 mod qwen;
 mod table;
 
-pub use table::Reach;
-pub(super) use table::{AgentSpec, SecondId, recognise};
+pub(super) use table::{AgentSpec, Reach, SecondId, recognise};

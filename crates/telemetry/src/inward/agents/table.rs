@@ -6,7 +6,7 @@ use super::{claude, codex, copilot, gemini, opencode, qwen};
 
 /// Whose the trace of a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub(in crate::inward) enum Reach {
     /// One session's: what has no id of its own belongs to the session of its trace.
     Session,
     /// A process's that may have many sessions: the trace tells nothing of the session.

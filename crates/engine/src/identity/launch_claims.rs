@@ -2,6 +2,7 @@
 //!
 //! All of it is statements; what they amount to is [`standing`]. Who only inherited the claim gets no identity from it.
 
+use siglum_domain::claims::Claims;
 use siglum_domain::intake::{AgentMatter, Decline, LaunchClaim, Scene};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::{AgentName, SessionId, Timestamp};
@@ -70,38 +71,37 @@ pub fn standing(
 }
 
 /// What a claim comes to for the process that made it.
-pub(crate) enum Taken {
+pub(super) enum Taken {
     /// It is the first agent process below the launcher: it runs the launched session.
-    Up(Box<Standing>),
+    Up(SessionId, Box<Standing>),
     /// It only inherited the claim from what runs this session.
     Inherited(SessionId),
+    /// It proves nothing.
+    Unproven,
 }
 
 /// Looks at the claim of an agent's process.
-pub(crate) fn check_claim(
+pub(super) fn check_claim(
     tx: &mut dyn Transaction,
-    matter: &AgentMatter,
-    at: Timestamp,
+    claims: &Claims,
 ) -> Result<Option<Taken>, LedgerError> {
-    let (Some(claim), Some(process)) = (&matter.claim, &matter.process) else {
+    let (Some(claim), Some(process)) = (&claims.launch, &claims.process) else {
         return Ok(None);
     };
-    let Some(standing) = proven(tx, claim, &matter.above)? else {
-        note_unreadable(tx, claim, matter, at)?;
-        return Ok(None);
+    let Some(standing) = proven(tx, claim, &claims.above)? else {
+        return Ok(Some(Taken::Unproven));
     };
+    let agent = standing.launch.agent.as_ref();
     let first = standing.claimed.is_none()
-        && standing.end.as_ref().is_none_or(|(_, end)| at <= *end)
         && standing
-            .launch
-            .agent
+            .end
             .as_ref()
-            .is_none_or(|a| *a == matter.agent)
-        && is_below(&standing.launch, process, &matter.above);
-    Ok(Some(if first {
-        Taken::Up(Box::new(standing))
-    } else {
-        Taken::Inherited(target(claim.session, &standing))
+            .is_none_or(|(_, end)| claims.at <= *end)
+        && agent.is_none_or(|agent| claims.agent.as_ref() == Some(agent))
+        && is_below(&standing.launch, process, &claims.above);
+    Ok(Some(match first {
+        true => Taken::Up(claim.session, Box::new(standing)),
+        false => Taken::Inherited(target(claim.session, &standing)),
     }))
 }
 
@@ -135,12 +135,14 @@ pub(crate) fn proven<'a>(
 
 /// Notes once that an agent names a launch that goes on, and cannot prove it, because nothing of the launcher can be seen
 /// from its sandbox: its session stays without what was attached to the launch.
-fn note_unreadable(
+pub(super) fn note_unreadable(
     tx: &mut dyn Transaction,
-    claim: &LaunchClaim,
     matter: &AgentMatter,
     at: Timestamp,
 ) -> Result<(), LedgerError> {
+    let Some(claim) = &matter.claim else {
+        return Ok(());
+    };
     let standing = standing(tx, claim.session)?.filter(|s| !s.launch.digest.is_empty());
     let goes_on = |s: Standing| s.end.is_none_or(|(_, end)| at <= end);
     if !claim.digest.is_empty() || !standing.is_some_and(goes_on) {
@@ -164,7 +166,7 @@ fn note_unreadable(
 }
 
 /// The session that was launched, where the claim of an agent's process proves that.
-pub(crate) fn proven_session(
+pub(super) fn proven_session(
     tx: &mut dyn Transaction,
     matter: &AgentMatter,
 ) -> Result<Option<SessionId>, LedgerError> {
@@ -203,7 +205,7 @@ fn is_below(launch: &Launch, process: &ProcessIdentity, above: &[ProcessIdentity
 
 /// Notes who took up a launch. Where the agent goes on with an older session, what was attached to
 /// the launched one is attached to that.
-pub(crate) fn take_up(
+pub(super) fn take_up(
     tx: &mut dyn Transaction,
     launched: SessionId,
     standing: &Standing,
