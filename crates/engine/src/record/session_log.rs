@@ -132,7 +132,7 @@ fn turn_of(
     );
     // The names of turns are the driver's in a session that has one.
     if let Some(open) = tx.open_turn(session)? {
-        return Ok(Some(open.id).filter(|_| !outside));
+        return Ok((!outside).then_some(open.id));
     }
     match (&observation.turn, &observation.fact) {
         _ if outside => Ok(None),

@@ -79,7 +79,7 @@ pub(super) async fn take(
         }
         if let Some(by) = wanted.take() {
             let is_heard = cancel(app, ask, session, &by).await;
-            wanted = Some(by).filter(|_| !is_heard);
+            wanted = (!is_heard).then_some(by);
         }
         tokio::select! {
             () = sleep(LOOK) => {}

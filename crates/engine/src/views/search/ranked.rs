@@ -269,7 +269,7 @@ fn fitting(query: &Query, part: &IndexMatch, text: &TurnText, now: Timestamp) ->
             place: piece.kind,
             excerpt: shown(piece.kind, &piece.text, places),
             turn: (part.number > 0).then_some(part.number),
-            at: Some(piece.at).filter(|_| is_timed(piece.kind)),
+            at: is_timed(piece.kind).then_some(piece.at),
         };
         let is_known = |known: &Hit| known.place == hit.place && known.excerpt == hit.excerpt;
         if hits.len() < HITS_OF_PART && !hits.iter().any(is_known) {
