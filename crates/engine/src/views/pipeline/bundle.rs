@@ -117,7 +117,7 @@ struct CheckEvent {
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct SessionJson {
     session: String,
-    /// `None` where nobody named it.
+    /// `null` where nobody named it.
     agent: Option<String>,
     conversation_id: Option<String>,
     state: String,
