@@ -23,9 +23,9 @@ use crate::{EngineError, World};
 
 /// How many commits one look at a checkout goes back at most.
 const LOOK_BACK: usize = 1000;
-/// How long before an intent its commit may be dated, in ms: git reads its clock as it starts, before the hooks in front of
-/// ours (linters, tests) run. That HEAD had not moved yet is seen with the intent itself.
-const HOOKS_BEFORE_MS: i64 = 10 * 60 * 1000;
+/// How much earlier than its git began a commit may seem to be made, in ms: git's clock has whole seconds, the kernel's has
+/// ticks.
+const COARSE_MS: i64 = 1_020;
 /// An intent of another host or namespace, whose git cannot be seen, stays open this long, in ms.
 const UNSEEN_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -288,11 +288,26 @@ fn alone(
     Ok(around.is_empty())
 }
 
+/// When the git of an intent began: as long before its hook as the kernel says.
+fn git_began(intent: &IntentRecord) -> Timestamp {
+    let chain = &intent.scene.chain;
+    let Some(((_, git), hook)) = chain.git_process().zip(chain.ancestors.first()) else {
+        return intent.at;
+    };
+    let age = hook.identity.start.saturating_sub(git.identity.start);
+    let ms = age
+        .saturating_mul(1_000)
+        .checked_div(chain.per_second.into());
+    let ms = ms.and_then(|ms| i64::try_from(ms).ok());
+    intent.at.plus_millis(-ms.unwrap_or(0))
+}
+
 /// The intent that became a commit without a trailer: the only one with this parent, tree and subject at this moment.
 fn fitting(open: &[IntentRecord], facts: &CommitFacts) -> Option<usize> {
-    let soon = |at: Timestamp| {
-        let later = facts.committed.millis_since(at);
-        (-HOOKS_BEFORE_MS..=SOON_MS).contains(&later)
+    // Git dates a commit as it starts, and hooks in front of ours (linters, tests) may run for minutes after that.
+    let soon = |i: &IntentRecord| {
+        facts.committed.millis_since(git_began(i)) >= -COARSE_MS
+            && facts.committed.millis_since(i.at) <= SOON_MS
     };
     let draft = |i: &IntentRecord| draft_digest(i.scene.checkpoint, &facts.tree, &facts.subject);
     // Its own trailer would name it: what the message names was there before.
@@ -302,7 +317,7 @@ fn fitting(open: &[IntentRecord], facts: &CommitFacts) -> Option<usize> {
             && i.scene.agents.is_empty()
             && i.scene.variables.is_empty()
             && i.scene.head.as_ref() == facts.parents.first()
-            && soon(i.at)
+            && soon(i)
             && i.scene.draft.as_ref() == Some(&draft(i))
     };
     let mut fitting = open

@@ -185,6 +185,26 @@ fn a_commit_without_the_trailer_fits_by_parent_tree_subject_and_moment() {
     }
 }
 
+/// A linter ran between the start of git and our hook. What was made before git began is somebody else's.
+#[test]
+fn a_commit_is_dated_when_its_git_began() {
+    for (seconds, fits) in [(4, true), (5, true), (2, false)] {
+        let mut stage = Stage::new();
+        let repo = Repo::new(&mut stage);
+        let mut seen = scene(1, &repo.place, 70, None, Some(repo.head()));
+        seen.draft = Some(repo.draft_of("second", &seen));
+        seen.chain.per_second = 100;
+        let git = seen.chain.ancestors[1].identity.start;
+        seen.chain.ancestors[0].identity.start = git + 501;
+        stage.deliver(&intent(&seen, 10));
+        let commit = repo.commit("second", seconds);
+        stage.dead.borrow_mut().push(70);
+        stage.sweep();
+        let is_found = stage.state(1) == IntentState::Landed(commit);
+        assert_eq!(is_found, fits, "committed at {seconds}");
+    }
+}
+
 #[test]
 fn a_commit_of_another_tree_or_subject_is_not_the_one_that_was_announced() {
     for has_draft in [true, false] {
