@@ -80,7 +80,12 @@ fn install() -> Result<PathBuf, Failure> {
     let program = root.join("bin").join(TOOL);
     if !program.is_file() {
         let mut cargo = programs::cargo(&["install", TOOL, "--version", VERSION, "--locked"]);
-        cargo.args(["--features", "binary", "--quiet"]);
+        // Tests send it little: it is sooner built than it would be fast.
+        cargo.args(["--features", "binary", "--quiet", "--debug"]);
+        cargo.envs([
+            ("CARGO_PROFILE_DEV_OPT_LEVEL", "1"),
+            ("CARGO_PROFILE_DEV_DEBUG", "0"),
+        ]);
         programs::run(cargo.arg("--root").arg(&root))?;
     }
     Ok(program)
