@@ -20,7 +20,7 @@ def known_makers(gateway: Gateway, commit: str) -> set[str]:
     except problems.NotFound:
         return set()
     committers = [record["committer"] for record in records]
-    makers = {committer["session"] or str(committer["kind"]) for committer in committers}
+    makers = {committer.get("session") or str(committer["kind"]) for committer in committers}
     return makers - {"unknown"}
 
 

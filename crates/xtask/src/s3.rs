@@ -80,7 +80,7 @@ fn install() -> Result<PathBuf, Failure> {
     let program = root.join("bin").join(TOOL);
     if !program.is_file() {
         let mut cargo = programs::cargo(&["install", TOOL, "--version", VERSION, "--locked"]);
-        // Tests send it little: it is sooner built than it would be fast.
+        // Tests send it little: to optimise it takes longer than it saves.
         cargo.args(["--features", "binary", "--quiet", "--debug"]);
         cargo.envs([
             ("CARGO_PROFILE_DEV_OPT_LEVEL", "1"),

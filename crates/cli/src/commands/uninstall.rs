@@ -280,7 +280,10 @@ fn settings_changes(cx: &Cx) -> Result<Vec<SettingsChange>, CommandError> {
 /// Says what is about to be removed; the diff is for whoever asks for it.
 fn present(args: &Args, cx: &Cx, going: &Going, repo: Option<&Repo>) -> Result<(), CommandError> {
     if !going.is_nothing() {
-        cx.ui.line("This removes what `siglum init` installed.")?;
+        cx.ui.line(match args.telemetry {
+            true => "This removes the settings that make agents export telemetry.",
+            false => "This removes what `siglum init` installed.",
+        })?;
         summary::show_rows(cx, going.rows(args, cx, repo))?;
     }
     going.plan.notes.iter().for_each(|note| cx.ui.warning(note));

@@ -118,9 +118,8 @@ pub struct AuthoredFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedSession {
     pub id: SessionId,
-    /// Absent where nobody named it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<AgentName>,
+    /// The product; `unknown` where nobody named it, as programs of every version read it.
+    pub agent: AgentName,
     pub conversation_id: ConversationId,
     /// The ledger that alone extends its chain.
     pub home: LedgerId,
@@ -395,7 +394,7 @@ impl NamedSession {
         let record = card.record;
         Self {
             id: record.id,
-            agent: record.agent,
+            agent: record.agent_key(),
             conversation_id: record.conversation,
             home: record.home,
             mode: record.mode,

@@ -159,7 +159,7 @@ pub fn answered(
         commit,
         standing,
         is_rewritten_alone,
-        by.map(|s| (s.agent.clone(), s.id)),
+        by.map(|s| (s.agent.clone().named(), s.id)),
     )
 }
 

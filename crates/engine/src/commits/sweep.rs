@@ -24,8 +24,8 @@ use crate::{EngineError, World};
 /// How many commits one look at a checkout goes back at most.
 const LOOK_BACK: usize = 1000;
 /// How much earlier than its git began a commit may seem to be made, in ms: git's clock has whole seconds, the kernel's has
-/// ticks.
-const COARSE_MS: i64 = 1_020;
+/// ticks, and a hook reads the clock only once it runs, which takes its time on a busy machine.
+const COARSE_MS: i64 = 2_000;
 /// An intent of another host or namespace, whose git cannot be seen, stays open this long, in ms.
 const UNSEEN_MS: i64 = 24 * 60 * 60 * 1000;
 

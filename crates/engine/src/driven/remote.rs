@@ -246,11 +246,12 @@ fn known(
     new: &NewSession,
     native: &NativeId,
 ) -> Result<Option<SessionRecord>, RemoteError> {
-    let claims = Claims {
-        session: new.id,
-        ..Claims::by_name(&new.agent, native)
-    };
-    let known = identity::find(tx, &claims)?;
+    if let Some(id) = new.id
+        && let Some(known) = tx.session(id)?
+    {
+        return Ok(Some(known));
+    }
+    let known = identity::find(tx, &Claims::by_name(&new.agent, native))?;
     let Some(known) = known.map(SessionIdentity::session) else {
         return Ok(None);
     };

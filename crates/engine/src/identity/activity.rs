@@ -10,7 +10,7 @@ use siglum_ledger::{LedgerError, Mode, Relation, SessionOrigin, SessionRecord, T
 
 use super::launch_claims::{Taken, note_unreadable, take_up};
 use super::open::{FirstLinks, Name, NewSession, add_name, open_session};
-use super::resolve::{By, Resolution, Resolver, SessionIdentity, Verdict, find};
+use super::resolve::{By, Resolution, Resolver, SessionIdentity, Whose, find};
 use crate::identity::repositories::note_place;
 
 /// Notes that something was heard of a session whose id is known: it goes on where it had ended, and has this name, too.
@@ -48,7 +48,7 @@ pub(crate) fn resolve_or_open(
     let (first_at, last_at) = span(matter, at);
     let claims = Claims::from_matter(matter, first_at);
     let Resolution {
-        verdict,
+        whose,
         launch,
         replica,
     } = Resolver::new(home, None).resolve(tx, &claims)?;
@@ -58,10 +58,10 @@ pub(crate) fn resolve_or_open(
     if matches!(launch, Some(Taken::Unproven)) {
         note_unreadable(tx, matter, first_at)?;
     }
-    let (known, outer) = match verdict {
-        Verdict::Known(known, by) => (Some((known, by)), None),
-        Verdict::New { below, .. } => (None, below),
-        Verdict::Nobody(_) => (None, None),
+    let (known, outer) = match whose {
+        Whose::Known(known, by) => (Some((known, by)), None),
+        Whose::New { below, .. } => (None, below),
+        Whose::Nobody(_) => (None, None),
     };
     if let Some(outer) = outer
         && only_ends(tx, outer.session(), matter)?

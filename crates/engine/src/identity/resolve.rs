@@ -12,7 +12,7 @@
 //! 5. the trace that it stands in, if that is of one session alone. It is inherited, too;
 //! 6. a new session, below the one whose launch or trace was only inherited, if the sender may open one.
 //!
-//! A token of a session speaks for that session alone, and what names no other one is its own. Nothing is written here.
+//! A token of a session speaks for that session alone, and what names no other one is its own. Nothing is written in this file.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -87,7 +87,7 @@ pub(crate) enum Unresolved {
 
 /// Whose something is.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum Whose {
     Known(SessionIdentity, By),
     /// That of a session that nobody knew, which its sender calls so, below another one perhaps.
     New {
@@ -97,7 +97,7 @@ pub(crate) enum Verdict {
     Nobody(Unresolved),
 }
 
-impl Verdict {
+impl Whose {
     const fn known(session: SessionId, by: By) -> Self {
         Self::Known(SessionIdentity::new(session), by)
     }
@@ -105,7 +105,7 @@ impl Verdict {
 
 /// What claims come to.
 pub(crate) struct Resolution {
-    pub(crate) verdict: Verdict,
+    pub(crate) whose: Whose,
     /// What the claim of a launch comes to for the process that makes it, whatever else names the session.
     pub(super) launch: Option<Taken>,
     /// The session that was named directly, and is at home in another ledger: it was left out.
@@ -117,9 +117,9 @@ pub(crate) fn find(
     tx: &mut dyn Transaction,
     claims: &Claims,
 ) -> Result<Option<SessionIdentity>, LedgerError> {
-    match Resolver::default().resolve(tx, claims)?.verdict {
-        Verdict::Known(known, _) => Ok(Some(known)),
-        Verdict::New { .. } | Verdict::Nobody(_) => Ok(None),
+    match Resolver::default().resolve(tx, claims)?.whose {
+        Whose::Known(known, _) => Ok(Some(known)),
+        Whose::New { .. } | Whose::Nobody(_) => Ok(None),
     }
 }
 
@@ -162,16 +162,16 @@ impl Resolver {
             true => (None, with_id),
             false => (with_id, None),
         };
-        let verdict = match with_id {
-            Some(meant) if is_direct => Verdict::known(meant.id, By::Id),
+        let whose = match with_id {
+            Some(meant) if is_direct => Whose::known(meant.id, By::Id),
             injected => self.by_claims(tx, claims, injected.as_ref(), launch.as_ref())?,
         };
-        let verdict = match self.spoken_for(tx, claims, verdict)? {
-            Verdict::New { native, below } => opened_before(tx, claims, native, below)?,
+        let whose = match self.spoken_for(tx, claims, whose)? {
+            Whose::New { native, below } => opened_before(tx, claims, native, below)?,
             other => other,
         };
         Ok(Resolution {
-            verdict: self.writable(tx, claims, verdict)?,
+            whose: self.writable(tx, claims, whose)?,
             launch,
             replica,
         })
@@ -184,39 +184,39 @@ impl Resolver {
         claims: &Claims,
         injected: Option<&SessionRecord>,
         launch: Option<&Taken>,
-    ) -> Result<Verdict, LedgerError> {
+    ) -> Result<Whose, LedgerError> {
         let named = self.named(tx, claims)?;
         if let Some(injected) = injected {
             return self.injected(tx, claims, injected, named.first().copied());
         }
         self.conflicts += u64::from(claims.conflict || named.len() > 1);
         if let Some(known) = named.first() {
-            return Ok(Verdict::known(*known, By::Name));
+            return Ok(Whose::known(*known, By::Name));
         }
         let outer = match launch {
-            Some(Taken::Up(launched, _)) => return Ok(Verdict::known(*launched, By::Launch)),
+            Some(Taken::Up(launched, _)) => return Ok(Whose::known(*launched, By::Launch)),
             Some(Taken::Inherited(outer)) => Some(SessionIdentity::new(*outer)),
             Some(Taken::Unproven) | None => None,
         };
         let own = opened_by(claims);
         if let Some(id) = self.by_call(tx, claims, own.is_some())? {
-            return Ok(Verdict::known(id, By::Call));
+            return Ok(Whose::known(id, By::Call));
         }
         Ok(match (by_trace(tx, claims)?, own) {
-            (Trail::Of(id), None) => Verdict::known(id, By::Trace),
+            (Trail::Of(id), None) => Whose::known(id, By::Trace),
             (Trail::Of(id), Some(native)) => match self.is_unnamed(tx, claims, id)? {
-                true => Verdict::known(id, By::Trace),
-                false => Verdict::New {
+                true => Whose::known(id, By::Trace),
+                false => Whose::New {
                     native,
                     below: Some(SessionIdentity::new(id)),
                 },
             },
-            (_, Some(native)) => Verdict::New {
+            (_, Some(native)) => Whose::New {
                 native,
                 below: outer,
             },
-            (Trail::Shared, None) => Verdict::Nobody(Unresolved::SharedTrace),
-            (Trail::None, None) => Verdict::Nobody(Unresolved::NoSession),
+            (Trail::Shared, None) => Whose::Nobody(Unresolved::SharedTrace),
+            (Trail::None, None) => Whose::Nobody(Unresolved::NoSession),
         })
     }
 
@@ -225,24 +225,24 @@ impl Resolver {
         &mut self,
         tx: &mut dyn Transaction,
         claims: &Claims,
-        verdict: Verdict,
-    ) -> Result<Verdict, LedgerError> {
+        whose: Whose,
+    ) -> Result<Whose, LedgerError> {
         let Some(own) = self.own else {
-            return Ok(verdict);
+            return Ok(whose);
         };
-        Ok(match verdict {
-            Verdict::Known(known, _) if known.session() == own => verdict,
-            Verdict::Nobody(Unresolved::NoSession | Unresolved::SharedTrace) => {
-                Verdict::known(own, By::Token)
+        Ok(match whose {
+            Whose::Known(known, _) if known.session() == own => whose,
+            Whose::Nobody(Unresolved::NoSession | Unresolved::SharedTrace) => {
+                Whose::known(own, By::Token)
             }
-            Verdict::New { below, .. } if below.is_none_or(|id| id.session() == own) => {
+            Whose::New { below, .. } if below.is_none_or(|id| id.session() == own) => {
                 let record = self.session(tx, own)?;
                 match record.is_some_and(|record| !differs(record, claims)) {
-                    true => Verdict::known(own, By::Token),
-                    false => Verdict::Nobody(Unresolved::OtherSession),
+                    true => Whose::known(own, By::Token),
+                    false => Whose::Nobody(Unresolved::OtherSession),
                 }
             }
-            _ => Verdict::Nobody(Unresolved::OtherSession),
+            _ => Whose::Nobody(Unresolved::OtherSession),
         })
     }
 
@@ -252,22 +252,20 @@ impl Resolver {
         &mut self,
         tx: &mut dyn Transaction,
         claims: &Claims,
-        verdict: Verdict,
-    ) -> Result<Verdict, LedgerError> {
-        let Verdict::Known(known, _) = verdict else {
-            return Ok(verdict);
+        whose: Whose,
+    ) -> Result<Whose, LedgerError> {
+        let Whose::Known(known, _) = whose else {
+            return Ok(whose);
         };
         if claims.origin == Origin::Direct {
-            return Ok(verdict);
+            return Ok(whose);
         }
         let record = self.session(tx, known.session())?.cloned();
         Ok(match record {
-            None => Verdict::Nobody(Unresolved::NoSession),
-            Some(record) if self.is_elsewhere(&record) => Verdict::Nobody(Unresolved::Replica),
-            Some(record) if record.quarantined.is_some() => {
-                Verdict::Nobody(Unresolved::Quarantined)
-            }
-            Some(_) => verdict,
+            None => Whose::Nobody(Unresolved::NoSession),
+            Some(record) if self.is_elsewhere(&record) => Whose::Nobody(Unresolved::Replica),
+            Some(record) if record.quarantined.is_some() => Whose::Nobody(Unresolved::Quarantined),
+            Some(_) => whose,
         })
     }
 
@@ -282,7 +280,7 @@ impl Resolver {
         claims: &Claims,
         injected: &SessionRecord,
         named: Option<SessionId>,
-    ) -> Result<Verdict, LedgerError> {
+    ) -> Result<Whose, LedgerError> {
         let id = injected.id;
         let is_foreign = differs(injected, claims);
         match named.filter(|named| *named != id) {
@@ -290,7 +288,7 @@ impl Resolver {
                 let record = self.session(tx, other)?;
                 let parent = record.and_then(|record| record.parent);
                 if is_foreign || parent == Some((id, Relation::Nested)) {
-                    return Ok(Verdict::known(other, By::Name));
+                    return Ok(Whose::known(other, By::Name));
                 }
                 self.conflicts += 1;
             }
@@ -300,12 +298,12 @@ impl Resolver {
                     && let Some(native) = opened_by(claims)
                 {
                     let below = Some(SessionIdentity::new(id));
-                    return Ok(Verdict::New { native, below });
+                    return Ok(Whose::New { native, below });
                 }
                 self.conflicts += u64::from(claims.conflict);
             }
         }
-        Ok(Verdict::known(id, By::Id))
+        Ok(Whose::known(id, By::Id))
     }
 
     /// The sessions that the sender's ids are known to name, each once, in their order.
@@ -466,14 +464,14 @@ fn opened_before(
     claims: &Claims,
     native: NativeId,
     below: Option<SessionIdentity>,
-) -> Result<Verdict, LedgerError> {
+) -> Result<Whose, LedgerError> {
     let known = match &claims.agent {
         Some(_) => None,
         None => tx.session_by_alias(&AgentName::unnamed(), &native)?,
     };
     Ok(match known {
-        Some(id) => Verdict::known(id, By::Name),
-        None => Verdict::New { native, below },
+        Some(id) => Whose::known(id, By::Name),
+        None => Whose::New { native, below },
     })
 }
 

@@ -166,10 +166,11 @@ pub(crate) fn plain(talk: &[Talk]) -> Vec<PastMessage> {
 pub(crate) fn ui_messages(talk: &[Talk]) -> Vec<Value> {
     let ui_message = |talk: &Talk| {
         let parts: Vec<Value> = talk.parts.iter().map(ui_part).collect();
-        json!({
-            "id": talk.id, "role": talk.role, "parts": parts,
-            "metadata": { "turn": talk.turn.map(|t| t.to_string()), "at": talk.at },
-        })
+        let mut metadata = json!({ "at": talk.at });
+        if let Some(turn) = talk.turn {
+            metadata["turn"] = turn.to_string().into();
+        }
+        json!({ "id": talk.id, "role": talk.role, "parts": parts, "metadata": metadata })
     };
     talk.iter().map(ui_message).collect()
 }

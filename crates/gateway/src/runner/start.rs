@@ -339,7 +339,7 @@ impl Beginning {
         let launch = Launch {
             digest: handed.digest.clone(),
             launcher: siglum_platform::own(),
-            agent: Some(self.ask.agent.clone()),
+            agent: self.ask.agent.clone().named(),
             program: program.to_string_lossy().into_owned(),
             worktree: None,
         };

@@ -97,7 +97,8 @@ fn service(record: &Record<'_>) -> Option<AgentName> {
         _ => '-',
     });
     let name: String = lower.take(64).collect();
-    AgentName::new(name.trim_matches('-')).ok()
+    let name = AgentName::new(name.trim_matches('-')).ok()?;
+    name.named()
 }
 
 fn is_uuid(id: &str) -> bool {

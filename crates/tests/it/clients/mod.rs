@@ -233,6 +233,11 @@ fn a_check_by_read_token_knows_who_made_a_commit() {
     };
     let known = check_commits("HEAD~1..HEAD").ok();
     assert!(known.contains(" ses_"), "{known}");
+    repo.sh("git commit -q --allow-empty -m 'by nobody'").ok();
+    repo.check("a commit of no session", "HEAD", "unknown unknown");
+    let recorded = check_commits("HEAD~1..HEAD");
+    assert_eq!(recorded.code, Some(1), "{recorded:?}");
+    assert!(recorded.stdout.ends_with(" unknown\n"), "{recorded:?}");
     // The first commit is older than the hooks.
     let all = check_commits("HEAD");
     assert_eq!(all.code, Some(1), "{all:?}");

@@ -63,9 +63,18 @@ pub(crate) fn each_store(scenario: impl Fn(&mut Store)) {
 
 /// The same for a scenario that waits more than it works: on all stores at once.
 pub(crate) fn each_store_at_once(scenario: impl Fn(&mut Store) + Sync) {
+    // What a scenario prints has the name of its test, which is that of the thread.
+    let named = || {
+        let name = std::thread::current().name().map(str::to_owned);
+        std::thread::Builder::new().name(name.unwrap_or_default())
+    };
     std::thread::scope(|scope| {
-        scope.spawn(|| on_a_file(&scenario));
-        scope.spawn(|| on_a_server(&scenario));
+        named()
+            .spawn_scoped(scope, || on_a_file(&scenario))
+            .unwrap();
+        named()
+            .spawn_scoped(scope, || on_a_server(&scenario))
+            .unwrap();
     });
 }
 

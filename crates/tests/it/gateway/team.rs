@@ -367,7 +367,14 @@ fn have_no_null(repo: &Repo<'_>, gateway: &Gateway) {
         here(&["status"]),
         mcp::data(&by_tool[0]).clone(),
     ];
-    let paths = ["/v1/commits", "/v1/sessions", "/v1/checkpoints"].map(str::to_owned);
+    let paths = [
+        "commits",
+        "sessions",
+        "checkpoints",
+        "pipelines",
+        "heartbeats",
+    ]
+    .map(|list| format!("/v1/{list}"));
     for path in paths.into_iter().chain([format!("/v1/commits/{head}")]) {
         answers.push(gateway.launcher().get(&path).is(200));
     }

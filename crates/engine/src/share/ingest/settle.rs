@@ -18,7 +18,7 @@ use siglum_telemetry::wire::{Batch, Stamp};
 use super::forward::{self, Collector};
 use super::parcel::{self, Parcel};
 use crate::Here;
-use crate::identity::{self, Resolver, Verdict};
+use crate::identity::{self, Resolver, Whose};
 use crate::record::session;
 use crate::record::unassigned::{Reason, take_up};
 
@@ -164,10 +164,10 @@ impl Settling<'_> {
         let telemetry = &self.parsed[at];
         let when = self.sane(telemetry.at);
         let claims = &telemetry.claims;
-        let id = match self.resolver.resolve(tx, claims)?.verdict {
-            Verdict::Known(known, _) => known.session(),
-            Verdict::Nobody(unresolved) => return Ok(Err(unresolved.into())),
-            Verdict::New { native, below } => {
+        let id = match self.resolver.resolve(tx, claims)?.whose {
+            Whose::Known(known, _) => known.session(),
+            Whose::Nobody(unresolved) => return Ok(Err(unresolved.into())),
+            Whose::New { native, below } => {
                 let agent = claims.agent.clone().unwrap_or_else(AgentName::unnamed);
                 let matter = AgentMatter::new(agent, native);
                 let (home, ids, origin) = (self.home, self.here.ids, SessionOrigin::Live);

@@ -310,7 +310,7 @@ pub struct Positions {
     pub statements: u64,
     /// Where it has newer states of documents than the batch: when the newest of them was read. The sender's clock went
     /// back, and what it says next must be newer than that.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newer: Option<Timestamp>,
     /// Whether the batch that this one comes `after` is known here; from now on this one is, too. Where it is not, this
     /// ledger was restored from an older backup, and lacks what it had taken since. Absent where the batch names none, where

@@ -4,10 +4,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use siglum_domain::Oid;
 use siglum_domain::digest::Hasher;
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::pipeline::{Event, Member, Outcome, What, pipeline_id};
+use siglum_domain::{AgentName, Oid};
 use siglum_ledger::{CommitRecord, Ledger, LedgerError, Statement, Transaction, read};
 
 use super::PipelineError;
@@ -117,8 +117,8 @@ struct CheckEvent {
 #[cfg_attr(feature = "schemas", derive(JsonSchema))]
 struct SessionJson {
     session: String,
-    /// `null` where nobody named it.
-    agent: Option<String>,
+    /// `unknown` where nobody named it.
+    agent: String,
     conversation_id: Option<String>,
     state: String,
     end: Option<String>,
@@ -312,7 +312,7 @@ fn session_of(tx: &mut dyn Transaction, member: Member) -> Result<SessionJson, L
     let record = undamaged(tx.session(member.session))?.flatten();
     Ok(SessionJson {
         session: member.session.to_string(),
-        agent: member.agent.as_ref().map(ToString::to_string),
+        agent: AgentName::word(member.agent.as_ref()).to_owned(),
         conversation_id: record.map(|r| r.conversation.to_string()),
         state: member.activity.to_string(),
         end: member.end,
