@@ -8,7 +8,7 @@
 //! it a hundred times longer.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -91,7 +91,11 @@ impl IndexFile {
             Ok(meta) if meta.len() > 0 => {}
             _ => return Ok(None),
         }
-        let file = Self::connect(path)?;
+        let file = match Self::connect(path) {
+            // Whoever makes another one has just removed it.
+            Err(_) if !path.exists() => return Ok(None),
+            file => file?,
+        };
         let form: u32 = file
             .db
             .pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -106,13 +110,19 @@ impl IndexFile {
 
     /// Makes an empty one, for its owner alone. What was there goes.
     pub(crate) fn create(path: &Path, ledger: LedgerId) -> Result<Self> {
+        let unwritable = |error| LedgerError::Unwritable(Box::new(error));
+        // A worker and `rebuild` may make one at once, and each removes what was there: one after the other. Where a
+        // directory cannot be locked, the later one fails.
+        let place = path.parent().unwrap_or(Path::new("."));
+        let place = File::open(place).map_err(unwritable)?;
+        let _ = place.lock();
         Self::remove(path)?;
         OpenOptions::new()
             .create(true)
             .append(true)
             .mode(0o600)
             .open(path)
-            .map_err(|error| LedgerError::Unwritable(Box::new(error)))?;
+            .map_err(unwritable)?;
         let mut file = Self::connect(path)?;
         file.db.pragma_update(None, "journal_mode", "WAL")?;
         let tx = file

@@ -224,3 +224,20 @@ fn nothing_that_is_searched_for_is_syntax() {
     );
     assert_eq!(expression(&[Vec::new()]), None);
 }
+
+/// A worker finds no index at the moment at which `rebuild` empties it.
+#[test]
+fn two_that_make_one_at_once_both_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("search.db");
+    let make = || {
+        for _ in 0..40 {
+            IndexFile::create(&path, ledger()).unwrap();
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(make);
+        scope.spawn(make);
+    });
+    assert!(IndexFile::open(&path, ledger()).unwrap().is_some());
+}
