@@ -123,7 +123,8 @@ fn payloads(store: &Store) -> String {
     store.sql("SELECT count(*) FROM observations WHERE payload IS NOT NULL AND length(salt) > 0")
 }
 
-/// Sends everything from the laptop itself.
+/// Sends everything from the laptop itself, and waits for the worker that sends what is new from then on: one that is
+/// still there would give back what is erased before anybody has seen it.
 fn sync(laptop: &Laptop, gateway: &Gateway) -> harness::Ran {
     let file = laptop.world.root.join("launcher.token");
     std::fs::write(&file, &gateway.token).unwrap();
@@ -137,7 +138,11 @@ fn sync(laptop: &Laptop, gateway: &Gateway) -> harness::Ran {
         "--token-file",
         file,
     ];
-    laptop.repo().siglum(&to)
+    let ran = laptop.repo().siglum(&to);
+    until("the worker has left", || {
+        laptop.world.processes().is_empty()
+    });
+    ran
 }
 
 #[test]
