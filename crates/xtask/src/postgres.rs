@@ -342,7 +342,7 @@ impl Site {
             .arg("-k")
             .arg(&self.directory)
             .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
-            .args(["-c", "max_connections=200", "-c", "ssl=on"])
+            .args(["-c", "max_connections=500", "-c", "ssl=on"])
             // Tests kill the server, and not the machine: what it has written is there without this.
             .args(["-c", "fsync=off", "-c", "full_page_writes=off"])
             .args(["-c", "ssl_key_file=../key.pem"])
