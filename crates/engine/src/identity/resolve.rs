@@ -121,6 +121,35 @@ pub(crate) fn find(
     }
 }
 
+/// The session that this agent, or a caller for it, calls so. One statement, for whoever looks up nothing else.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn session_by_name(
+    tx: &mut dyn Transaction,
+    agent: &AgentName,
+    native: &NativeId,
+) -> Result<Option<SessionId>, LedgerError> {
+    let known = find(tx, &Claims::by_name(agent, native))?;
+    Ok(known.map(SessionIdentity::session))
+}
+
+/// The session that any agent calls so, for whoever does not know which one; none where several sessions are called so.
+/// One statement, too.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn only_session_by_name(
+    tx: &mut dyn Transaction,
+    native: &NativeId,
+) -> Result<Option<SessionId>, LedgerError> {
+    let of_any = tx.sessions_by_native(native)?;
+    let mut sessions: Vec<SessionId> = of_any.into_iter().map(|(_, id)| id).collect();
+    sessions.sort();
+    sessions.dedup();
+    Ok(only(&sessions))
+}
+
 /// Answers for the claims of one delivery, and remembers what it asked the ledger.
 #[derive(Debug, Default)]
 pub(crate) struct Resolver {
@@ -337,11 +366,7 @@ impl Resolver {
             None => None,
         };
         if known.is_none() && matches!(claims.origin, Origin::Model | Origin::Other) {
-            let of_any = tx.sessions_by_native(native)?;
-            let mut sessions: Vec<SessionId> = of_any.into_iter().map(|(_, id)| id).collect();
-            sessions.sort();
-            sessions.dedup();
-            known = only(&sessions);
+            known = only_session_by_name(tx, native)?;
         }
         if let Some(id) = known {
             self.named.insert(key, id);
