@@ -192,10 +192,17 @@ name!(
 const UNNAMED: &str = "unknown";
 
 impl AgentName {
-    /// Stands where nobody named the agent, and there must be a name.
+    /// Stands where nobody named the agent, and there must be a name. Of an agent that may have been named, [`key`](Self::key)
+    /// gives it, and [`word`](Self::word) its text.
     #[must_use]
     pub fn unnamed() -> Self {
         Self(UNNAMED.into())
+    }
+
+    /// An agent in a place that must have a name: what names are kept under, stored and sent.
+    #[must_use]
+    pub fn key(agent: Option<&Self>) -> Self {
+        agent.cloned().unwrap_or_else(Self::unnamed)
     }
 
     /// The agent; `None` where nobody named it.
@@ -334,8 +341,10 @@ mod tests {
         let read = AgentName::new("unknown").unwrap();
         assert_eq!(read.named(), None);
         assert_eq!(AgentName::word(None), "unknown");
+        assert_eq!(AgentName::key(None), AgentName::unnamed());
         let known = AgentName::new("codex").unwrap();
         assert_eq!(AgentName::word(Some(&known)), "codex");
+        assert_eq!(AgentName::key(Some(&known)), known);
         assert_eq!(known.clone().named(), Some(known));
     }
 

@@ -10,7 +10,7 @@ words!(
     /// What became of a tick.
     TickOutcome,
     "outcome",
-    "one of running, owed, ran, acknowledged, delivered, undelivered, failed, interrupted, skipped",
+    "expected one of running, owed, ran, acknowledged, delivered, undelivered, failed, interrupted, skipped",
     {
         /// Somebody runs it right now.
         Running = "running",
@@ -54,7 +54,7 @@ words!(
     /// Why a tick was not run.
     Skip,
     "reason",
-    "one of busy, quiet-hours, nothing-to-do, still-running",
+    "expected one of busy, quiet-hours, nothing-to-do, still-running",
     {
         /// Something else runs on its route.
         Busy = "busy",
@@ -71,7 +71,7 @@ words!(
     /// Why there is a tick.
     TickCause,
     "cause",
-    "one of schedule, asked",
+    "expected one of schedule, asked",
     {
         /// It was due.
         Schedule = "schedule",

@@ -62,10 +62,10 @@ pub const FIELDS: &[&str] = &[
     "label",
 ];
 
-const NUMBER_RULE: &str = "a whole number from 1 to 9007199254740991, digits only";
+const NUMBER_RULE: &str = "expected a whole number from 1 to 9007199254740991, digits only";
 
 /// The rule that a name or value breaks which holds a secret.
-pub const SECRET_RULE: &str = "text without a secret in it";
+pub const SECRET_RULE: &str = "expected text without a secret in it";
 
 /// How many characters of a refused value are told.
 const SHOWN_MOST: usize = 80;
@@ -173,7 +173,11 @@ impl Link {
         let is_number = matches!(field, "issue_number" | "pr_number");
         let refused = || {
             let field = FIELDS.iter().find(|f| **f == field).copied();
-            let rule = if is_number { NUMBER_RULE } else { "text" };
+            let rule = if is_number {
+                NUMBER_RULE
+            } else {
+                "expected text"
+            };
             refuse(field.unwrap_or("link"), &value.to_string(), rule)
         };
         match value {
@@ -236,7 +240,7 @@ impl Link {
             _ => Err(refuse(
                 "link",
                 field,
-                "one of issue_number, pr_number, pipeline_id, agent_role, phase, label",
+                "expected one of issue_number, pr_number, pipeline_id, agent_role, phase, label",
             )),
         }
     }
@@ -305,8 +309,7 @@ impl FromStr for Link {
 
     /// Takes `issue=42` or `#42`, `pr=7`, `pipeline=…`, `role=…`, `phase=…`, `label=key=value`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let rule =
-            "one of issue=N (or #N), pr=N, pipeline=ID, role=NAME, phase=NAME, label=KEY=VALUE";
+        let rule = "expected one of issue=N (or #N), pr=N, pipeline=ID, role=NAME, phase=NAME, label=KEY=VALUE";
         let (field, value) = match text.strip_prefix('#') {
             Some(number) => ("issue_number", number),
             None => text
@@ -355,6 +358,23 @@ mod tests {
         for text in ["#", "#0", "#042", "# 42", "##42", "#x", "42"] {
             assert!(text.parse::<Link>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_error_says_what_was_expected() {
+        let check = |link: Result<Link, LinkError>, expected: &str| {
+            let error = link.unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        };
+        check("x".parse(), "invalid link `x`: expected one of issue=N");
+        check(
+            "x=1".parse(),
+            "invalid link `x`: expected one of issue_number,",
+        );
+        check(
+            "#x".parse(),
+            "invalid issue_number `x`: expected a whole number from 1",
+        );
     }
 
     #[test]

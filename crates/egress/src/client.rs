@@ -98,7 +98,7 @@ impl GatewayClient {
     ///
     /// # Errors
     /// What the server says, or why there is no answer.
-    pub fn create_session(
+    pub fn register_session(
         &self,
         session: &Value,
         waits: &dyn Waits,
@@ -364,7 +364,7 @@ mod tests {
         let body = r#"{"title":"bad","detail":"no","code":"c","field":"links.phase"}"#;
         let (address, serving) = server(vec![answer("422 X", "", body)]);
         let error =
-            client(address).create_session(&json!({}), &Counted(Cell::new(0), Cell::new(None)));
+            client(address).register_session(&json!({}), &Counted(Cell::new(0), Cell::new(None)));
         let Err(EgressError::Refused { problem, .. }) = error else {
             panic!("{error:?}");
         };

@@ -134,7 +134,7 @@ impl SessionRecord {
     /// Its agent as its names are kept under: what stands for none has names, too.
     #[must_use]
     pub fn agent_key(&self) -> AgentName {
-        self.agent.clone().unwrap_or_else(AgentName::unnamed)
+        AgentName::key(self.agent.as_ref())
     }
 
     /// Its agent in a place that must have a word.

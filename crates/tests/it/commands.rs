@@ -167,6 +167,11 @@ fn uninstall_says_what_it_removes_and_shows_the_rest_to_whoever_asks() {
     // Who said no needs no hint how to say yes.
     assert!(!rest.contains("skip the confirmation"), "{rest}");
     assert!(repo.dir.join(".git/siglum").is_dir());
+    let command = "uninstall --json 2>.git/shown";
+    let answer = at_terminal(&repo, command, "d\\nn\\n");
+    assert!(!answer.contains("+++"), "{answer}");
+    let shown = fs::read_to_string(repo.dir.join(".git/shown")).unwrap();
+    assert!(shown.contains("+++"), "{shown}");
     let shown = at_terminal(&repo, "uninstall", "y\\n");
     assert!(shown.contains("Siglum is off;"), "{shown}");
     assert!(!repo.dir.join(".git/siglum").exists());

@@ -1,7 +1,8 @@
 //! Names that say nothing: a function is named after what it does or returns, a type after the thing, a file after its
 //! subject. Whoever searches the code for a word of the product should find it. And what only one place may say: the name
 //! of Siglum's directory in a repository, since whoever joins it elsewhere follows links, and the verbs by which a session
-//! comes to be and gets its names, since whoever calls them elsewhere passes by the bounds of links and the audit.
+//! comes to be, gets its names and is found by one, since whoever calls them elsewhere passes by the bounds of links, the
+//! audit, and the rule of whose something is.
 
 use std::path::Path;
 
@@ -19,11 +20,16 @@ const BANNED_FILES: &[&str] = &["past", "aside", "late", "given", "kept", "apart
 /// The file with the functions that give Siglum's directory in a repository, and tell whether it is one.
 const SIGLUM_DIR: &str = "crates/gitstore/src/place.rs";
 
-/// The folder that opens sessions and names them.
+/// The folder that opens sessions, names them and finds them by a name.
 const IDENTITY: &str = "crates/engine/src/identity";
 
-/// The verbs of the ledger for that.
-const IDENTITY_VERBS: &[&str] = &["create_session", "add_alias", "add_caller_name"];
+/// The verbs of the ledger for that, each with what is called instead. Nothing else in the product is called so.
+const IDENTITY_VERBS: &[(&str, &str)] = &[
+    ("create_session", "open_session"),
+    ("add_alias", "add_name"),
+    ("add_caller_name", "add_name"),
+    ("session_by_alias", "session_by_name"),
+];
 
 /// The crates that could call them in the product. Those below have the verbs, and the others test or measure them.
 const CALLERS: &[&str] = &["engine", "cli", "gateway", "store"];
@@ -86,8 +92,9 @@ fn check_join(path: &Path, line: &str) -> Option<String> {
 }
 
 fn check_identity_verb(path: &Path, line: &str) -> Option<String> {
-    let called = |verb: &&&str| line.contains(&format!("tx.{verb}("));
-    let verb = IDENTITY_VERBS.iter().find(called)?;
+    let (verb, instead) = IDENTITY_VERBS
+        .iter()
+        .find(|(verb, _)| names_verb(line, verb))?;
     let is_product = CALLERS
         .iter()
         .any(|name| path.starts_with(Path::new("crates").join(name).join("src")));
@@ -95,7 +102,18 @@ fn check_identity_verb(path: &Path, line: &str) -> Option<String> {
         .iter()
         .any(|part| part == "tests" || part == "tests.rs");
     let is_elsewhere = is_product && !is_test && !path.starts_with(IDENTITY);
-    is_elsewhere.then(|| format!("`{verb}`: call `open_session` or `add_name` of {IDENTITY}"))
+    is_elsewhere.then(|| format!("`{verb}`: call `{instead}` of {IDENTITY}"))
+}
+
+/// Whether code names a verb of whatever has it: it is called, or handed on to be called. Comments name what they like.
+fn names_verb(line: &str, verb: &str) -> bool {
+    let is_comment = line.trim_start().starts_with("//");
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let names = |(at, _): (usize, &str)| {
+        let (before, behind) = (&line[..at], &line[at + verb.len()..]);
+        (before.ends_with('.') || before.ends_with("::")) && !behind.starts_with(is_part)
+    };
+    !is_comment && line.match_indices(verb).any(names)
 }
 
 /// Whether the last word of a name in camel case is banned.
@@ -156,6 +174,27 @@ mod tests {
             "crates/gateway/src/naming.rs",
             "tx.create_session(&record)"
         ));
+        for line in [
+            "ledger.add_alias(agent, native, session, at)?;",
+            "            .add_caller_name(agent, native, session, at)?;",
+            "self.tx().create_session(&record)",
+            "Transaction::add_alias(tx, agent, native, session, at)?;",
+            "<dyn Transaction>::session_by_alias(tx, agent, native)?",
+            "records.try_for_each(Transaction::create_session)",
+            "let found = read(ledger, |tx| tx.session_by_alias(agent, native))?;",
+        ] {
+            assert!(check("crates/cli/src/hook/delivery.rs", line), "{line}");
+        }
+        for line in [
+            "/// [`Transaction::add_alias`] does that.",
+            "tx.add_aliases(agent, natives)?;",
+            "tx.session_by_alias_start(text)?;",
+            "fn create_session(",
+            "identity::open_session(tx, &new)?;",
+            "identity::session_by_name(tx, agent, native)?;",
+        ] {
+            assert!(!check("crates/cli/src/hook/delivery.rs", line), "{line}");
+        }
         assert!(!check("crates/engine/src/identity/open.rs", line));
         assert!(!check("crates/engine/src/tests/seal.rs", line));
         assert!(!check("crates/engine/src/share/ingest/tests.rs", line));

@@ -358,8 +358,8 @@ pub fn show_diff(
                 Some(b'-') => Some(Style::Removed),
                 _ => None,
             };
-            cx.ui
-                .line(style.map_or_else(|| line.to_owned(), |style| cx.ui.paint(style, line)))?;
+            let line = style.map_or_else(|| line.to_owned(), |style| cx.ui.paint(style, line));
+            cx.ui.preview_line(line)?;
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use siglum_domain::{AgentName, NativeId, Timestamp};
-use siglum_engine::identity::{names, statements};
+use siglum_engine::identity::{self, names, statements};
 use siglum_engine::views::cost::{self, By, CostQuery};
 use siglum_ledger::sqlite::Open;
 use siglum_ledger::{LedgerError, SessionFilter, SessionListing, SqliteLedger, Transaction, read};
@@ -155,7 +155,8 @@ fn listing(
         ..SessionFilter::default()
     };
     if let Some(native) = native {
-        let Some((_, session)) = tx.sessions_by_native(native)?.pop() else {
+        // The agent does not say which one it is.
+        let Some(session) = identity::only_session_by_name(tx, native)? else {
             return Ok(None);
         };
         filter.id = Some(session);

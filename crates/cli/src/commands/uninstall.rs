@@ -353,7 +353,7 @@ impl Going {
         for path in self.switch.iter().chain(&self.files) {
             let what = if path.is_dir() { "directory" } else { "file" };
             let line = format!("-{what} {}", Cx::tilde(path));
-            cx.ui.line(cx.ui.paint(Style::Removed, line))?;
+            cx.ui.preview_line(cx.ui.paint(Style::Removed, line))?;
         }
         Ok(())
     }

@@ -115,7 +115,7 @@ mod tests {
             ("[[contexts]]\nroutes = \"a b\"", "`routes`: 1 to 512"),
             (
                 "[[contexts]]\nroutes = \"*\"\nreset = \"some\"",
-                "`reset`: one of",
+                "`reset`: expected one of",
             ),
             (
                 "[[contexts]]\nroutes = \"*\"\nresset = \"none\"",

@@ -10,6 +10,7 @@ use siglum_domain::observation::{Fact, Observation, Source};
 use siglum_domain::process::ProcessIdentity;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{AgentName, NativeId, SessionId, Timestamp};
+use siglum_engine::identity;
 use siglum_engine::record::deliver::{Delivered, deliver};
 use siglum_gitstore::Repo;
 use siglum_ledger::sqlite::Open;
@@ -87,7 +88,9 @@ impl Delivery {
         {
             return Ok(Some(*session));
         }
-        let session = read(self.ledger()?, |tx| tx.session_by_alias(agent, native))?;
+        let session = read(self.ledger()?, |tx| {
+            identity::session_by_name(tx, agent, native)
+        })?;
         self.session = session.map(|session| (agent.clone(), native.clone(), session));
         Ok(session)
     }

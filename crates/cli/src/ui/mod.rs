@@ -104,6 +104,16 @@ impl Ui {
         Ok(())
     }
 
+    /// Writes one line of what a person asked to see before answering a question. JSON is alone on standard output, so the
+    /// line goes to standard error there.
+    pub fn preview_line(&self, line: impl AsRef<str>) -> Result<(), CommandError> {
+        if !self.json {
+            return self.line(line);
+        }
+        writeln!(io::stderr().lock(), "{}", Shown(line.as_ref()))?;
+        Ok(())
+    }
+
     /// Writes a text over as many lines as it needs. All but the first are indented further, so that nothing in it begins
     /// a line that looks like ours.
     pub fn paragraph(&self, indent: usize, text: impl AsRef<str>) -> Result<(), CommandError> {

@@ -10,7 +10,7 @@ words!(
     /// Why a context came to be.
     Cause,
     "cause",
-    "one of first, tick, cron-run, reset, idle, rewind, fork, subagent, compaction, recovery, import",
+    "expected one of first, tick, cron-run, reset, idle, rewind, fork, subagent, compaction, recovery, import",
     {
         /// Its route had none.
         First = "first",
@@ -54,7 +54,7 @@ impl Inherit {
     pub const TAIL_MOST: u32 = 10_000;
     const RULE: GrammarError = GrammarError {
         what: "inherit",
-        rule: "one of none, summary, all, or tail:<1 to 10000>",
+        rule: "expected one of none, summary, all, or tail:<1 to 10000>",
     };
 }
 

@@ -27,11 +27,10 @@ const SUMMARY_MOST: usize = 4 * 1024;
 /// How many phases a plan may have.
 const PLAN_MOST: usize = 64;
 
-const KIND_RULE: &str =
-    "one of planned, phase_started, phase_awaiting, phase_ended, contract, review, check, ended";
-const OUTCOME_RULE: &str = "one of completed, failed, cancelled, skipped";
-const VERDICT_RULE: &str = "one of approved, changes_requested, commented";
-const RESULT_RULE: &str = "one of passed, failed, skipped, errored";
+const KIND_RULE: &str = "expected one of planned, phase_started, phase_awaiting, phase_ended, contract, review, check, ended";
+const OUTCOME_RULE: &str = "expected one of completed, failed, cancelled, skipped";
+const VERDICT_RULE: &str = "expected one of approved, changes_requested, commented";
+const RESULT_RULE: &str = "expected one of passed, failed, skipped, errored";
 const NAME_RULE: &str = "1 to 128 characters, no control characters, no blank at an end";
 const VERSION_RULE: &str = "1 to 64 characters, no control characters, no blank at an end";
 const PLAN_RULE: &str = "1 to 64 phases, each once";

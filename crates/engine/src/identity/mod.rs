@@ -27,3 +27,4 @@ pub(crate) use launch_claims::{
 pub use launch_claims::{Standing, UNREADABLE_TOKEN, standing};
 pub(crate) use open::{FirstLinks, Name, NewSession, add_name, open_session};
 pub(crate) use resolve::{Resolver, SessionIdentity, Unresolved, Whose, find};
+pub use resolve::{only_session_by_name, session_by_name};

@@ -59,19 +59,17 @@ impl SessionIdentity {
     }
 }
 
-/// By which of its claims a session is known.
+/// By which of its claims a session is known, as far as that matters to whoever hears of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     Id,
     Name,
-    Launch,
-    Call,
-    Trace,
-    Token,
+    /// By what it happened in: a launch, a tool call, a trace, or what is sent with the session's token.
+    Context,
 }
 
 /// Why something is nobody's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Unresolved {
     /// Nothing in it names a session that is known.
     NoSession,
@@ -121,6 +119,35 @@ pub(crate) fn find(
         Whose::Known(known, _) => Ok(Some(known)),
         Whose::New { .. } | Whose::Nobody(_) => Ok(None),
     }
+}
+
+/// The session that this agent, or a caller for it, calls so. One statement, for whoever looks up nothing else.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn session_by_name(
+    tx: &mut dyn Transaction,
+    agent: &AgentName,
+    native: &NativeId,
+) -> Result<Option<SessionId>, LedgerError> {
+    let known = find(tx, &Claims::by_name(agent, native))?;
+    Ok(known.map(SessionIdentity::session))
+}
+
+/// The session that any agent calls so, for whoever does not know which one; none where several sessions are called so.
+/// One statement, too.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn only_session_by_name(
+    tx: &mut dyn Transaction,
+    native: &NativeId,
+) -> Result<Option<SessionId>, LedgerError> {
+    let of_any = tx.sessions_by_native(native)?;
+    let mut sessions: Vec<SessionId> = of_any.into_iter().map(|(_, id)| id).collect();
+    sessions.sort();
+    sessions.dedup();
+    Ok(only(&sessions))
 }
 
 /// Answers for the claims of one delivery, and remembers what it asked the ledger.
@@ -194,18 +221,18 @@ impl Resolver {
             return Ok(Whose::known(*known, By::Name));
         }
         let outer = match launch {
-            Some(Taken::Up(launched, _)) => return Ok(Whose::known(*launched, By::Launch)),
+            Some(Taken::Up(launched, _)) => return Ok(Whose::known(*launched, By::Context)),
             Some(Taken::Inherited(outer)) => Some(SessionIdentity::new(*outer)),
             Some(Taken::Unproven) | None => None,
         };
         let own = opened_by(claims);
         if let Some(id) = self.by_call(tx, claims, own.is_some())? {
-            return Ok(Whose::known(id, By::Call));
+            return Ok(Whose::known(id, By::Context));
         }
         Ok(match (by_trace(tx, claims)?, own) {
-            (Trail::Of(id), None) => Whose::known(id, By::Trace),
+            (Trail::Of(id), None) => Whose::known(id, By::Context),
             (Trail::Of(id), Some(native)) => match self.is_unnamed(tx, claims, id)? {
-                true => Whose::known(id, By::Trace),
+                true => Whose::known(id, By::Context),
                 false => Whose::New {
                     native,
                     below: Some(SessionIdentity::new(id)),
@@ -233,12 +260,12 @@ impl Resolver {
         Ok(match whose {
             Whose::Known(known, _) if known.session() == own => whose,
             Whose::Nobody(Unresolved::NoSession | Unresolved::SharedTrace) => {
-                Whose::known(own, By::Token)
+                Whose::known(own, By::Context)
             }
             Whose::New { below, .. } if below.is_none_or(|id| id.session() == own) => {
                 let record = self.session(tx, own)?;
                 match record.is_some_and(|record| !differs(record, claims)) {
-                    true => Whose::known(own, By::Token),
+                    true => Whose::known(own, By::Context),
                     false => Whose::Nobody(Unresolved::OtherSession),
                 }
             }
@@ -339,11 +366,7 @@ impl Resolver {
             None => None,
         };
         if known.is_none() && matches!(claims.origin, Origin::Model | Origin::Other) {
-            let of_any = tx.sessions_by_native(native)?;
-            let mut sessions: Vec<SessionId> = of_any.into_iter().map(|(_, id)| id).collect();
-            sessions.sort();
-            sessions.dedup();
-            known = only(&sessions);
+            known = only_session_by_name(tx, native)?;
         }
         if let Some(id) = known {
             self.named.insert(key, id);

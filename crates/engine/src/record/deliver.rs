@@ -18,6 +18,7 @@ use siglum_ledger::{
 
 use crate::commits::{landing, rewrites, scene};
 use crate::identity::repositories::{lying_at, note_place};
+use crate::identity::session_by_name;
 use crate::record::session;
 
 /// What a delivery led to.
@@ -169,7 +170,7 @@ fn bound_elsewhere(
 ) -> Result<Option<String>, LedgerError> {
     let mut named = Vec::from_iter(matter.explicit);
     for native in std::iter::once(&matter.native).chain(&matter.thread) {
-        named.extend(tx.session_by_alias(&matter.agent, native)?);
+        named.extend(session_by_name(tx, &matter.agent, native)?);
     }
     if let Some(process) = &matter.process {
         named.extend(tx.bound_to(&process.key())?.into_iter().map(|b| b.session));

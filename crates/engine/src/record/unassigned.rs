@@ -12,16 +12,8 @@ const AGAIN_MOST: usize = 256;
 /// Why. The words are stored and shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reason {
-    /// Nothing in it names a session that is known.
-    NoSession,
-    /// It is of another session than the one that the token of its sender acts for.
-    OtherSession,
-    /// Its trace belongs to several sessions, and nothing else tells.
-    SharedTrace,
-    /// Its session is at home in another ledger, which alone extends it.
-    Replica,
-    /// Its session is set aside because its store is damaged.
-    Quarantined,
+    /// It is nobody's.
+    Unresolved(Unresolved),
     /// What was seen could not be written to its session.
     Failed,
     /// The batch that it was in cannot be read any more.
@@ -29,27 +21,18 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
+    /// Nothing names a session that is known: what is learned later may.
+    pub(crate) const NO_SESSION: Self = Self::Unresolved(Unresolved::NoSession);
+
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
-            Self::NoSession => "no_session",
-            Self::OtherSession => "other_session",
-            Self::SharedTrace => "shared_trace",
-            Self::Replica => "replica",
-            Self::Quarantined => "quarantined",
+            Self::Unresolved(Unresolved::NoSession) => "no_session",
+            Self::Unresolved(Unresolved::OtherSession) => "other_session",
+            Self::Unresolved(Unresolved::SharedTrace) => "shared_trace",
+            Self::Unresolved(Unresolved::Replica) => "replica",
+            Self::Unresolved(Unresolved::Quarantined) => "quarantined",
             Self::Failed => "failed",
             Self::Damaged => "damaged",
-        }
-    }
-}
-
-impl From<Unresolved> for Reason {
-    fn from(unresolved: Unresolved) -> Self {
-        match unresolved {
-            Unresolved::NoSession => Self::NoSession,
-            Unresolved::OtherSession => Self::OtherSession,
-            Unresolved::SharedTrace => Self::SharedTrace,
-            Unresolved::Replica => Self::Replica,
-            Unresolved::Quarantined => Self::Quarantined,
         }
     }
 }
@@ -57,7 +40,7 @@ impl From<Unresolved> for Reason {
 /// Takes up again what was kept of a trace whose session is known now.
 pub(crate) fn take_up(tx: &mut dyn Transaction, trace: &TraceId) -> Result<(), LedgerError> {
     for row in tx.unassigned_of(trace, AGAIN_MOST)? {
-        if row.reason == Reason::NoSession.as_str() {
+        if row.reason == Reason::NO_SESSION.as_str() {
             again(tx, row)?;
         }
     }

@@ -46,6 +46,34 @@ fn a_claim_names_a_session_if_it_names_one_alone() {
         let found = found.map(SessionIdentity::session);
         assert_eq!(found, expected, "{claims:?}");
     }
+    for (agent, name, expected) in [
+        (&agent, &first, Some(one)),
+        (&agent, &second, Some(two)),
+        (&other, &first, None),
+    ] {
+        let found = stage.read(|tx| identity::session_by_name(tx, agent, name));
+        assert_eq!(found, expected, "{agent} {name}");
+    }
+    for (name, expected) in [(&first, Some(one)), (&second, None)] {
+        let found = stage.read(|tx| identity::only_session_by_name(tx, name));
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_session_that_two_agents_call_alike_is_one() {
+    let mut stage = Stage::new();
+    let one = stage.hear(says("one", vec![prompt("p", 1)]));
+    let other = AgentMatter {
+        agent: AgentName::new("other").unwrap(),
+        explicit: Some(one),
+        ..says("one", vec![prompt("q", 2)])
+    };
+    assert_eq!(stage.hear(other), one);
+    let named = stage.read(|tx| tx.sessions_by_native(&native("one")));
+    assert_eq!(named.len(), 2, "{named:?}");
+    let found = stage.read(|tx| identity::only_session_by_name(tx, &native("one")));
+    assert_eq!(found, Some(one));
 }
 
 #[test]

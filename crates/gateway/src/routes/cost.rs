@@ -117,7 +117,7 @@ fn waiting(tx: &mut dyn Transaction, limits: &Limits) -> Result<usize, LedgerErr
 fn cost_query(query: &mut Query) -> Result<CostQuery, Problem> {
     let words = By::ALL.map(By::word).join(", ");
     let find = |word: &str| By::ALL.into_iter().find(|by| by.word() == word);
-    let by = query.named("by", find, &format!("one of {words}"))?;
+    let by = query.named("by", find, &format!("expected one of {words}"))?;
     let (since, until) = query.period()?;
     Ok(CostQuery {
         session: query.parsed("session", SESSION_RULE)?,

@@ -164,7 +164,7 @@ impl UnresolvedRequest {
             session: Target::Unnamed,
             under: under(new)?,
             // Until it is found, this is never read.
-            agent: agent.clone().unwrap_or_else(nobody),
+            agent: AgentName::key(agent.as_ref()),
             prompt: prompt(&new.messages, new.inputs.as_ref())?,
             cwd: new.cwd.as_deref().map(directory).transpose()?,
             links: new.links()?,
@@ -252,10 +252,6 @@ fn owned(app: &App, caller: &Caller, known: Option<&SessionRecord>) -> Result<()
             "a session token acts for its session only",
         )),
     }
-}
-
-fn nobody() -> AgentName {
-    AgentName::new("none").expect("because it keeps to the grammar")
 }
 
 fn under(new: &SendMessages) -> Result<Under, Problem> {

@@ -86,7 +86,7 @@ impl Gateway {
     ) -> Result<(), CommandError> {
         let ledger = cx.open_ledger()?;
         let request = session_request(cx, ledger.id(), session, agent, links);
-        match self.client.create_session(&request, &Tries(TRIES)) {
+        match self.client.register_session(&request, &Tries(TRIES)) {
             Ok(answer) => self.token = token_of(&answer.body).or_else(|| self.token.take()),
             Err(error @ EgressError::Refused { .. }) => {
                 return Err(CommandError::failed(error)

@@ -113,7 +113,7 @@ fn is_child_of_bound(
     ) else {
         return Ok(false);
     };
-    let session = tx.session_by_alias(agent, native)?;
+    let session = identity::session_by_name(tx, agent, native)?;
     let bound = tx.bound_to(&parent.identity.key())?;
     Ok(bound.iter().any(|b| Some(b.session) == session))
 }
@@ -134,7 +134,7 @@ fn runs_unbound_session(
     ) else {
         return Ok(false);
     };
-    let Some(session) = tx.session_by_alias(agent, native)? else {
+    let Some(session) = identity::session_by_name(tx, agent, native)? else {
         return Ok(false);
     };
     if let Some(own) = named.and_then(|named| is_own(scene, at, named)) {
@@ -164,7 +164,7 @@ pub(super) fn setter(
             continue;
         };
         let own = named.and_then(|named| is_own(scene, *at, named));
-        if own == Some(true) && tx.session_by_alias(agent, native)?.is_some() {
+        if own == Some(true) && identity::session_by_name(tx, agent, native)?.is_some() {
             return Ok(Some(*at));
         }
     }
@@ -187,7 +187,7 @@ fn is_sandbox(
     let (1, Some(native)) = (first.pid, named.and_then(|v| v.native.as_ref())) else {
         return Ok(false);
     };
-    let Some(session) = tx.session_by_alias(agent, native)? else {
+    let Some(session) = identity::session_by_name(tx, agent, native)? else {
         return Ok(false);
     };
     let newest = tx.bindings(session)?.into_iter().next();
@@ -222,7 +222,7 @@ pub(super) fn variables(
     }
     for variable in &scene.variables {
         let session = match &variable.native {
-            Some(native) => tx.session_by_alias(&variable.agent, native)?,
+            Some(native) => identity::session_by_name(tx, &variable.agent, native)?,
             None => None,
         };
         let name = variable.name.clone();

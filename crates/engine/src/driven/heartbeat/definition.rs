@@ -152,7 +152,10 @@ impl Definition {
                 Some("allow") => Permission::Allow,
                 Some("ask") => Permission::Ask,
                 Some(_) => {
-                    return Err(FormError::new("permissions", "one of refuse, allow, ask"));
+                    return Err(FormError::new(
+                        "permissions",
+                        "expected one of refuse, allow, ask",
+                    ));
                 }
             },
             links: links(&form)?,
@@ -298,7 +301,7 @@ fn target(form: &Form) -> Result<Target, FormError> {
         }
         _ => Err(FormError::new(
             "target",
-            "one of none, log, webhook, command, route",
+            "expected one of none, log, webhook, command, route",
         )),
     }
 }

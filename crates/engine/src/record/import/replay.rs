@@ -98,6 +98,8 @@ pub fn known_replay(
     native: &NativeId,
 ) -> Result<Option<Replayed>, LedgerError> {
     read(ledger, |tx| {
+        // Not by `identity::find`: a program may be called otherwise here than by its hooks, so that a session of any agent
+        // is in the way. Where several are, nothing is written whichever is named.
         let known = tx.sessions_by_native(native)?;
         let own = known.iter().find(|(name, _)| name == agent);
         let Some((_, session)) = own.or_else(|| known.first()) else {

@@ -129,12 +129,12 @@ impl Settling<'_> {
                         joined.entry(id).or_insert_with(Vec::new).push(at);
                         traces.extend(self.parsed[at].claims.trace);
                     }
-                    Err(Reason::NoSession) => waiting.push(at),
+                    Err(Reason::NO_SESSION) => waiting.push(at),
                     Err(reason) => kept.push((at, reason)),
                 }
             }
         }
-        kept.extend(waiting.into_iter().map(|at| (at, Reason::NoSession)));
+        kept.extend(waiting.into_iter().map(|at| (at, Reason::NO_SESSION)));
         let collectors = forward::collectors(tx)?;
         for (id, records) in joined {
             match self.tell(tx, id, &records)? {
@@ -166,9 +166,9 @@ impl Settling<'_> {
         let claims = &telemetry.claims;
         let id = match self.resolver.resolve(tx, claims)?.whose {
             Whose::Known(known, _) => known.session(),
-            Whose::Nobody(unresolved) => return Ok(Err(unresolved.into())),
+            Whose::Nobody(unresolved) => return Ok(Err(Reason::Unresolved(unresolved))),
             Whose::New { native, below } => {
-                let agent = claims.agent.clone().unwrap_or_else(AgentName::unnamed);
+                let agent = AgentName::key(claims.agent.as_ref());
                 let matter = AgentMatter::new(agent, native);
                 let (home, ids, origin) = (self.home, self.here.ids, SessionOrigin::Live);
                 let opened =
