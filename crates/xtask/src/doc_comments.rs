@@ -32,12 +32,13 @@ pub(crate) fn check(root: &Path, files: &[Measured]) -> Result<Vec<String>, Fail
     Ok(problems)
 }
 
-/// Whether a file is of a library: the crate has one, and the file is no program beside it.
+/// Whether a file is of a library for others: the crate has one, is no program, and the file is none beside it.
 fn is_library(root: &Path, path: &str) -> bool {
     let Some((dir, within)) = path.split_once("/src/") else {
         return false;
     };
-    !within.starts_with("bin/") && root.join(dir).join("src/lib.rs").is_file()
+    let has = |file: &str| root.join(dir).join("src").join(file).is_file();
+    !within.starts_with("bin/") && has("lib.rs") && !has("main.rs")
 }
 
 fn check_lines(path: &str, lines: &[&str]) -> Vec<String> {
@@ -159,5 +160,6 @@ mod tests {
         assert!(!is_library(&root, "crates/domain/src/bin/program.rs"));
         assert!(!is_library(&root, "crates/domain/examples/one.rs"));
         assert!(!is_library(&root, "crates/cli/src/main.rs"));
+        assert!(!is_library(&root, "crates/cli/src/lib.rs"));
     }
 }
