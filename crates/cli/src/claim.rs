@@ -90,6 +90,7 @@ impl Token {
     }
 
     /// Makes one in place of one that was left.
+    #[cfg(feature = "gateway")]
     pub fn renew(home: &Home, session: SessionId) -> io::Result<Self> {
         forget(home, &[session]);
         Self::make(home, session)

@@ -23,6 +23,7 @@ const STORE_FILE: &str = "SIGLUM_STORE_FILE";
 /// The variable that says whose part of it.
 const TENANT: &str = "SIGLUM_TENANT";
 /// What says where the sessions are, a password among it perhaps.
+#[cfg(feature = "gateway")]
 pub const VARIABLES: [&str; 3] = [STORE, STORE_FILE, TENANT];
 
 /// The address of the PostgreSQL store, if there is one to look after.
