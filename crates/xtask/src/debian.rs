@@ -35,22 +35,47 @@ pub(crate) fn ensure(needs: &[Need]) -> Result<(), Failure> {
         .map(|(_, package)| *package)
         .collect();
     packages.dedup();
-    if packages.is_empty() {
-        return Ok(());
-    }
     install(&packages)
+}
+
+/// Whether this user may install packages here.
+pub(crate) fn can_install() -> bool {
+    has_apt() && is_root()
+}
+
+fn has_apt() -> bool {
+    programs::find("apt-get").is_some()
+}
+
+/// What to say of missing packages where they cannot be installed.
+pub(crate) fn refusal(packages: &[&str]) -> String {
+    if has_apt() {
+        let line = apt_line(packages);
+        return format!(
+            "Debian packages are missing; install them first, or run this as root:\n{line}"
+        );
+    }
+    format!(
+        "programs of these Debian packages are missing; install what this system calls them:\n{}",
+        packages.join(" ")
+    )
+}
+
+/// The command that installs packages.
+pub(crate) fn apt_line(packages: &[&str]) -> String {
+    let list = packages.join(" ");
+    format!("sudo apt-get install --no-install-recommends {list}")
 }
 
 /// Installs packages, when run as root.
 pub(crate) fn install(packages: &[&str]) -> Result<(), Failure> {
-    let list = packages.join(" ");
-    if programs::find("apt-get").is_none() || !is_root() {
-        return Err(Failure::new(format!(
-            "programs of the Debian packages {list} are missing and this is not root on Debian; \
-             install them first: sudo apt-get install {list}"
-        )));
+    if packages.is_empty() {
+        return Ok(());
     }
-    eprintln!("installing Debian packages: {list}");
+    if !can_install() {
+        return Err(Failure::new(refusal(packages)));
+    }
+    eprintln!("installing Debian packages: {}", packages.join(" "));
     programs::run(programs::program("apt-get").args(["-qq", "update"]))?;
     let mut install = programs::program("apt-get");
     install

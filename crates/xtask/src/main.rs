@@ -20,6 +20,7 @@ mod lab;
 mod lanes;
 mod layering;
 mod names;
+mod needs;
 mod packages;
 mod postgres;
 mod programs;
@@ -42,10 +43,12 @@ cargo xtask COMMAND
 Check a change
   test [--only LANE]... [--skip LANE]...
                       run every check, or some: fmt, house, clippy, docs, unit, blackbox, truth,
-                      sinks, blobs, front-end, clients, packages, agents, and where it is named team. Missing
-                      programs are installed by apt-get (as root), agents, the parts of the page and what makes the
-                      client in TypeScript by npm, Schemathesis, Phoenix, MLflow and what makes the client in Python by
-                      pip, the server of S3 by cargo
+                      sinks, blobs, front-end, clients, packages, agents, and where it is named team. Root on
+                      Debian gets missing programs by apt-get; anybody else gets one list of them, and nothing
+                      runs. npm installs agents, the parts of the page and what makes the client in TypeScript,
+                      pip Schemathesis, Phoenix, MLflow and what makes the client in Python, cargo the server of
+                      S3. The lane packages needs root: without it, it is left out, and refused where it is
+                      named. Tests run in cargo-nextest if it is installed
   house               check who imports whom against the table in DESIGN, file sizes, names,
                       and that public items of libraries have doc comments
   size                list the largest source files
@@ -121,7 +124,7 @@ Environment
   SIGLUM_TEST_S3, SIGLUM_TEST_S3_ROOT, SIGLUM_TEST_S3_CREDENTIALS
                       where a server of S3 is, its buckets and its key, for tests by hand
   SIGLUM_TEST_WHOLE   if set, tests fail where this machine cannot show something (no root, mounts,
-                      namespaces or tmux), and do not leave it out
+                      namespaces or tmux), and do not leave it out; nor is the lane packages left out
   SIGLUM_TEST_PG      a PostgreSQL server for tests; without it they start their own. With
                       SIGLUM_TEST_PG_CERTIFICATE, the file with its certificate, TLS is tested, too; with
                       SIGLUM_TEST_PG_PID, the file with its process, `team` kills it";

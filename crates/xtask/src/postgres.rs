@@ -19,6 +19,10 @@ const PID: &str = "SIGLUM_TEST_PG_PID";
 /// The variable that tells tests where a server is whose disk may become full.
 const SMALL: &str = "SIGLUM_TEST_PG_SMALL";
 
+/// What brings the server's programs, and what makes its certificate.
+pub(crate) const PACKAGE: &str = "postgresql";
+pub(crate) const OPENSSL: debian::Need = ("openssl", "openssl");
+
 /// Where Debian puts the server's programs, one folder for each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
@@ -109,10 +113,20 @@ impl Servers {
 
 /// Servers for tests, which are kept for as long as this lives; none where the environment names one.
 pub(crate) fn for_tests() -> Result<Option<Servers>, Failure> {
-    match std::env::var_os(VARIABLE) {
-        Some(_) => Ok(None),
-        None => start().map(Some),
+    if is_named() {
+        return Ok(None);
     }
+    start().map(Some)
+}
+
+/// Whether the environment names a server.
+pub(crate) fn is_named() -> bool {
+    std::env::var_os(VARIABLE).is_some()
+}
+
+/// Whether the server's programs are there.
+pub(crate) fn is_installed() -> bool {
+    binaries().is_some()
 }
 
 /// Tells tests of their servers; those that the environment names are known to them.
@@ -124,16 +138,16 @@ pub(crate) fn tell(servers: Option<&Servers>, tests: &mut Command) {
 }
 
 fn start() -> Result<Servers, Failure> {
-    let binaries = match binaries() {
-        Some(found) => found,
-        None => {
-            debian::install(&["postgresql"])?;
-            binaries().ok_or_else(|| Failure::new(format!("no initdb below {VERSIONS}")))?
-        }
-    };
-    if programs::find("openssl").is_none() {
-        debian::install(&["openssl"])?;
+    let mut missing = Vec::new();
+    if !is_installed() {
+        missing.push(PACKAGE);
     }
+    let (openssl, package) = OPENSSL;
+    if programs::find(openssl).is_none() {
+        missing.push(package);
+    }
+    debian::install(&missing)?;
+    let binaries = binaries().ok_or_else(|| Failure::new(format!("no initdb below {VERSIONS}")))?;
     let main = Site::new(&binaries, "main")?;
     let small = Site::new(&binaries, "small")?;
     Ok(Servers {

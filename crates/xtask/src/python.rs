@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use crate::{Failure, debian, programs, workspace};
 
 /// What makes an environment: the program, and the part of it that Debian packs apart.
-const NEEDS: &[debian::Need] = &[("python3", "python3")];
-const VENV: &str = "python3-venv";
+pub(crate) const NEEDS: &[debian::Need] = &[("python3", "python3")];
+pub(crate) const VENV: &str = "python3-venv";
 
 /// A program as PyPI knows it.
 pub(crate) struct Package {
@@ -65,15 +65,38 @@ pub(crate) const MLFLOW: Package = Package {
     program: "mlflow",
 };
 
+/// Where a package is installed.
+struct Place {
+    folder: PathBuf,
+    program: PathBuf,
+    /// What was begun and not finished has no mark.
+    mark: PathBuf,
+}
+
+fn place(package: &Package) -> Result<Place, Failure> {
+    let Package { name, version, .. } = package;
+    let folder = workspace::target_dir()?.join(format!("python/{name}-{version}"));
+    Ok(Place {
+        program: folder.join("bin").join(package.program),
+        mark: folder.join("installed"),
+        folder,
+    })
+}
+
+/// Whether a package was installed before.
+pub(crate) fn is_installed(package: &Package) -> bool {
+    place(package).is_ok_and(|place| place.mark.is_file() && place.program.is_file())
+}
+
 /// Installs a package where it is missing, and gives its program. The version is part of the folder's name, so a new
 /// one is a new folder.
 pub(crate) fn install(package: &Package) -> Result<PathBuf, Failure> {
-    let Package { name, version, .. } = package;
-    let folder = workspace::target_dir()?.join(format!("python/{name}-{version}"));
-    let program = folder.join("bin").join(package.program);
-    // What was begun and not finished has no mark.
-    let mark = folder.join("installed");
-    if mark.is_file() && program.is_file() {
+    let Place {
+        folder,
+        program,
+        mark,
+    } = place(package)?;
+    if is_installed(package) {
         return Ok(program);
     }
     debian::ensure(NEEDS)?;
@@ -93,13 +116,14 @@ pub(crate) fn install(package: &Package) -> Result<PathBuf, Failure> {
         // Python compiles what it uses when it uses it, a small part of the whole.
         "--no-compile",
     ]);
-    programs::run(pip.arg(format!("{name}=={version}")))?;
+    programs::run(pip.arg(format!("{}=={}", package.name, package.version)))?;
     let fail = |e: std::io::Error| Failure::new(format!("{}: {e}", mark.display()));
     std::fs::write(&mark, "").map_err(fail)?;
     Ok(program)
 }
 
-fn has_venv() -> bool {
+/// Whether Python is there with what makes environments.
+pub(crate) fn has_venv() -> bool {
     let mut python = programs::program("python3");
     let output = python.args(["-c", "import venv, ensurepip"]).output();
     output.is_ok_and(|out| out.status.success())

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::summary::{self, Ended, Runner};
 use crate::truth::Build;
-use crate::{Failure, debian, postgres, programs};
+use crate::{Failure, needs, postgres, programs};
 
 /// The test.
 const TEST: &str = "team::a_team_loses_nothing_and_ends_with_the_same_answers";
@@ -81,7 +81,7 @@ fn number(flag: &str, text: &str) -> Result<u64, Failure> {
 }
 
 fn play(plan: &Plan) -> Result<Ended, Failure> {
-    debian::ensure(debian::BLACKBOX)?;
+    needs::ensure(needs::STORES)?;
     let server = postgres::for_tests()?;
     let program = plan.build.binary("siglum", "siglum")?;
     let mut tests = programs::cargo(&["test"]);

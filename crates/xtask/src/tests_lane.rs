@@ -4,8 +4,7 @@ use std::process::Command;
 
 use crate::summary::{self, Ended, Runner};
 use crate::{
-    Failure, clients, compat, debian, front_end, lab, postgres, programs, python, s3, sinks,
-    workspace,
+    Failure, clients, compat, front_end, lab, postgres, programs, python, s3, sinks, workspace,
 };
 
 /// The module of the black-box tests that drive real agents.
@@ -39,7 +38,6 @@ enum Part {
 
 /// The tests inside the crates, and the doc tests.
 pub(crate) fn unit() -> Result<Ended, Failure> {
-    debian::ensure(debian::BLACKBOX)?;
     let server = postgres::for_tests()?;
     let mut tests = if runner() == Runner::Nextest {
         nextest(&["-E", &format!("not {BLACK_BOX}")])
@@ -74,7 +72,6 @@ fn outside() -> Result<Command, Failure> {
 
 /// The black-box tests against a dev build of the program, on each store that they know.
 pub(crate) fn blackbox() -> Result<Ended, Failure> {
-    debian::ensure(debian::BLACKBOX)?;
     let server = postgres::for_tests()?;
     let schemathesis = python::install(&python::SCHEMATHESIS)?;
     let program = programs::dev_build("siglum")?;
@@ -87,7 +84,6 @@ pub(crate) fn blackbox() -> Result<Ended, Failure> {
 
 /// The black-box tests that export to real tools, and ask them what they show.
 pub(crate) fn sinks() -> Result<Ended, Failure> {
-    debian::ensure(debian::BLACKBOX)?;
     let program = programs::dev_build("siglum")?;
     let sinks = sinks::start()?;
     let mut tests = black_box(Part::RealSinks);
@@ -97,7 +93,6 @@ pub(crate) fn sinks() -> Result<Ended, Failure> {
 
 /// The black-box tests of gateways on PostgreSQL that keep blobs in S3.
 pub(crate) fn blobs() -> Result<Ended, Failure> {
-    debian::ensure(debian::BLACKBOX)?;
     let server = postgres::for_tests()?;
     let program = programs::dev_build("siglum")?;
     let s3 = s3::start()?;
@@ -109,7 +104,6 @@ pub(crate) fn blobs() -> Result<Ended, Failure> {
 
 /// The plug-ins' own tests, and the black-box tests that drive a page, made of what others publish, in a browser.
 pub(crate) fn front_end() -> Result<Ended, Failure> {
-    debian::ensure(debian::BLACKBOX)?;
     let installed = front_end::install()?;
     compat::plugin_tests(installed.node())?;
     let program = programs::dev_build("siglum")?;
@@ -120,7 +114,6 @@ pub(crate) fn front_end() -> Result<Ended, Failure> {
 
 /// The clients, made with their own tests, and the black-box tests that run them and their examples.
 pub(crate) fn clients() -> Result<Ended, Failure> {
-    debian::ensure(debian::BLACKBOX)?;
     let made = clients::make(&workspace::target_dir()?.join("clients/packages"))?;
     let program = programs::dev_build("siglum")?;
     let mut tests = black_box(Part::Clients);
@@ -130,7 +123,6 @@ pub(crate) fn clients() -> Result<Ended, Failure> {
 
 /// The black-box tests that drive real agents against the fake model.
 pub(crate) fn agents() -> Result<Ended, Failure> {
-    debian::ensure(debian::BLACKBOX)?;
     let lab = lab::install()?;
     programs::run(&mut lab::python(&lab, "selftest.py"))?;
     let program = programs::dev_build("siglum")?;

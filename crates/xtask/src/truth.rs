@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::summary::Ended;
-use crate::{Failure, debian, programs, workspace};
+use crate::{Failure, programs, workspace};
 
 /// Chooses release builds, for many cases.
 const RELEASE: &str = "--release";
@@ -26,7 +26,6 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
 
 /// The lane: as many cases as a few minutes allow.
 pub(crate) fn lane() -> Result<Ended, Failure> {
-    debian::ensure(debian::BLACKBOX)?;
     play(Build::Dev, &[])
 }
 

@@ -10,7 +10,7 @@ use crate::dist::{Facts, files};
 use crate::{Failure, debian, programs, workspace};
 
 /// What makes packages, and tests them.
-const NEEDS: &[debian::Need] = &[("python3", "python3"), ("tar", "tar")];
+pub(crate) const NEEDS: &[debian::Need] = &[("python3", "python3"), ("tar", "tar")];
 
 /// The packages of the clients, as tests use them.
 pub(crate) struct Clients {
