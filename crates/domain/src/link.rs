@@ -321,7 +321,8 @@ impl FromStr for Link {
             "pr" => "pr_number",
             "pipeline" => "pipeline_id",
             "role" => "agent_role",
-            other => other,
+            other if FIELDS.contains(&other) => other,
+            unknown => return Err(refuse("link", unknown, rule)),
         };
         Self::parse(field, value)
     }
@@ -367,8 +368,9 @@ mod tests {
             assert!(error.starts_with(expected), "{error}");
         };
         check("x".parse(), "invalid link `x`: expected one of issue=N");
+        check("x=1".parse(), "invalid link `x`: expected one of issue=N");
         check(
-            "x=1".parse(),
+            Link::parse("x", "1"),
             "invalid link `x`: expected one of issue_number,",
         );
         check(

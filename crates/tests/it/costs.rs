@@ -77,9 +77,15 @@ fn say(repo: &Repo<'_>, agent: &Agent, line: Line<'_>) {
 
 /// One message of 100 tokens, at the end of a turn.
 pub(crate) fn spend(repo: &Repo<'_>, agent: &mut Agent) {
+    spend_tokens(repo, agent, FIRST.usage);
+}
+
+/// One message that read, wrote, took from a cache and put into one so many tokens, at the end of a turn.
+pub(crate) fn spend_tokens(repo: &Repo<'_>, agent: &mut Agent, usage: [u64; 4]) {
     let native = agent.native.clone();
     let line = Line {
         id: (&native, 1),
+        usage,
         ..FIRST
     };
     say(repo, agent, line);

@@ -1,6 +1,6 @@
 //! What people see at a terminal of 80 columns.
 
-use crate::costs::spend;
+use crate::costs::spend_tokens;
 use crate::harness::{Agent, World};
 use crate::hostile_text::known_commands;
 
@@ -22,6 +22,9 @@ const COMMANDS: &[&str] = &[
     "cost --by session",
     "cost --by commit",
     "cost --by issue",
+    "cost --by model",
+    "cost --by day",
+    "cost --explain",
     "status",
     "agents",
     "session list",
@@ -57,7 +60,12 @@ fn no_answer_is_wider_than_a_terminal_of_80_columns() {
     agent
         .sh("git add -A && git commit -q -m 'Write down all that is known of the work that is under way in here'")
         .ok();
-    spend(&repo, &mut agent);
+    // As much as a month of work takes from caches.
+    spend_tokens(
+        &repo,
+        &mut agent,
+        [80_230_100, 15_040_020, 25_064_012_000, 310_300_400],
+    );
     let session = world.json(&repo.dir, &["session", "list"]);
     let session = session["items"][0]["id"].as_str().unwrap();
     for link in ["issue=42", "pr=7"] {

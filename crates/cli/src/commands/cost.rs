@@ -159,10 +159,12 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         let days = format!("Last {DAYS} days (`--since all` covers everything)");
         cx.ui.line(&days)?;
     }
-    cx.ui.table(&table(args, &found))?;
+    cx.ui
+        .table(&fitting(cx, |count| table(args, &found, count)))?;
     if let Some(difference) = &found.explained {
         cx.ui.line("")?;
-        cx.ui.table(&explained(difference))?;
+        cx.ui
+            .table(&fitting(cx, |count| explained(difference, count)))?;
     }
     print_hints(cx, &found);
     Ok(())
@@ -315,7 +317,19 @@ fn unpriced(found: &Answer) -> String {
 
 const TOKENS: [&str; 5] = ["INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"];
 
-fn table(args: &Args, found: &Answer) -> Table {
+/// How a number of tokens is written.
+type Count = fn(u64) -> String;
+
+/// A table with its numbers whole where there is room, else rounded.
+fn fitting(cx: &Cx, table: impl Fn(Count) -> Table) -> Table {
+    let whole = table(ui::count);
+    match whole.fits(&cx.ui) {
+        true => whole,
+        false => table(ui::short_count),
+    }
+}
+
+fn table(args: &Args, found: &Answer, count: Count) -> Table {
     let of_repository = matches!(args.by, By::Branch | By::Issue | By::Pr | By::Commit);
     let (named, titled) = (
         of_repository && args.place.is_everywhere(),
@@ -333,7 +347,7 @@ fn table(args: &Args, found: &Answer) -> Table {
             let name = repository_name(row, &found.repositories);
             cells.push(Cell::plain(name.unwrap_or_default()));
         }
-        cells.extend(used(&row.usage));
+        cells.extend(used(&row.usage, count));
         if titled {
             cells.push(Cell::plain(row.title.as_deref().unwrap_or_default()));
         }
@@ -346,7 +360,7 @@ fn table(args: &Args, found: &Answer) -> Table {
         "total"
     })];
     cells.extend(named.then(|| Cell::plain("")));
-    cells.extend(used(&report.total));
+    cells.extend(used(&report.total, count));
     cells.extend(titled.then(|| Cell::plain("")));
     table.row(cells);
     table
@@ -405,8 +419,8 @@ fn repository_name(row: &CostRowJson, repositories: &[RepositoryRecord]) -> Opti
     Some(last.unwrap_or(path).to_owned())
 }
 
-fn used(usage: &CostUsageJson) -> Vec<Cell> {
-    let mut cells = numbers(usage.tokens.into());
+fn used(usage: &CostUsageJson, count: Count) -> Vec<Cell> {
+    let mut cells = numbers(usage.tokens.into(), count);
     let cost = Cost::from(&usage.cost);
     let cell = Cell::number(cost.to_string());
     cells.push(if cost.is_whole() {
@@ -417,19 +431,19 @@ fn used(usage: &CostUsageJson) -> Vec<Cell> {
     cells
 }
 
-fn numbers(tokens: Tokens) -> Vec<Cell> {
+fn numbers(tokens: Tokens, count: Count) -> Vec<Cell> {
     [
         tokens.input,
         tokens.output,
         tokens.cache_read,
         tokens.cache_write,
     ]
-    .map(|n| Cell::number(ui::count(n)))
+    .map(|n| Cell::number(count(n)))
     .to_vec()
 }
 
 /// The parts that make the difference between all records and those that are counted.
-fn explained(explained: &Explained) -> Table {
+fn explained(explained: &Explained, count: Count) -> Table {
     let heading = [
         "RECORDS",
         "COUNT",
@@ -448,8 +462,8 @@ fn explained(explained: &Explained) -> Table {
         ("= counted, one per message", &explained.counted),
     ];
     for (what, records) in rows {
-        let mut cells = vec![Cell::plain(what), Cell::number(ui::count(records.count))];
-        cells.extend(numbers(records.tokens));
+        let mut cells = vec![Cell::plain(what), Cell::number(count(records.count))];
+        cells.extend(numbers(records.tokens, count));
         cells.push(Cell::plain(""));
         table.row(cells);
     }

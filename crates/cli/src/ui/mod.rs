@@ -21,7 +21,8 @@ pub use shown::{log_line, visible};
 pub use style::Style;
 pub use table::{Cell, Table, marked};
 pub use text::{
-    age, ago, bytes, clipped, count, counted, day, one_line, plural, tokens, when, wrap,
+    age, ago, bytes, clipped, count, counted, day, one_line, plural, short_count, tokens, when,
+    wrap,
 };
 
 use serde::Serialize;

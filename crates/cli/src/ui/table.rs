@@ -80,8 +80,15 @@ impl Table {
         self.rows.push(cells);
     }
 
-    pub fn lines(&self, ui: &Ui) -> Vec<String> {
-        let columns = self.heading.len();
+    /// Whether each row has room for its numbers and for the beginning of its last text.
+    pub fn fits(&self, ui: &Ui) -> bool {
+        let mut widths = self.widths();
+        let last = widths.pop().unwrap_or(0);
+        before(&widths) + last.min(LAST_LEAST) <= ui.width()
+    }
+
+    /// The width of each column as it would be with any room.
+    fn widths(&self) -> Vec<usize> {
         let width_of = |at: usize| {
             let cells = self
                 .rows
@@ -90,8 +97,13 @@ impl Table {
                 .map(|c| c.text.width());
             cells.chain([self.heading[at].width()]).max().unwrap_or(0)
         };
-        let mut widths: Vec<usize> = (0..columns).map(width_of).collect();
-        let before = |widths: &[usize]| widths[..columns - 1].iter().map(|w| w + 2).sum::<usize>();
+        (0..self.heading.len()).map(width_of).collect()
+    }
+
+    pub fn lines(&self, ui: &Ui) -> Vec<String> {
+        let columns = self.heading.len();
+        let mut widths = self.widths();
+        let before = |widths: &[usize]| before(&widths[..columns - 1]);
         let room = ui.width().saturating_sub(LAST_LEAST);
         // Where that is too little, the widest texts in the middle are cut.
         while let Some(over) = before(&widths).checked_sub(room).filter(|over| *over > 0) {
@@ -122,6 +134,11 @@ impl Table {
             .map(|row| line(ui, row, &widths, last))
             .collect()
     }
+}
+
+/// What columns take with the space behind each.
+fn before(widths: &[usize]) -> usize {
+    widths.iter().map(|width| width + 2).sum()
 }
 
 fn line(ui: &Ui, row: &[Cell], widths: &[usize], last: usize) -> String {

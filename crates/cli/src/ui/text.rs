@@ -139,6 +139,26 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// The same where there is little room, rounded down to three digits: `9 999`, `64.0 M`.
+pub fn short_count(n: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1_000_000_000_000, "T"),
+        (1_000_000_000, "G"),
+        (1_000_000, "M"),
+        (1_000, "k"),
+    ];
+    let is_large = |(size, _): &&(u64, &str)| n >= *size;
+    let Some((size, unit)) = UNITS.iter().find(is_large).filter(|_| n >= 10_000) else {
+        return count(n);
+    };
+    let (whole, part) = (n / size, n % size * 100 / size);
+    match whole {
+        0..10 => format!("{whole}.{part:02} {unit}"),
+        10..100 => format!("{whole}.{} {unit}", part / 10),
+        _ => format!("{} {unit}", count(whole)),
+    }
+}
+
 /// `1 commit`, `2 commits`.
 pub fn plural(n: u64, noun: &str) -> String {
     if n == 1 {
@@ -208,6 +228,22 @@ mod tests {
             (bytes(512), bytes(1500), bytes(20_000_000)),
             ("512 B".to_owned(), "1.5 kB".to_owned(), "20 MB".to_owned())
         );
+    }
+
+    #[test]
+    fn where_there_is_little_room_numbers_have_three_digits() {
+        for (n, text) in [
+            (0, "0"),
+            (9_999, "9 999"),
+            (10_000, "10.0 k"),
+            (999_999, "999 k"),
+            (1_000_000, "1.00 M"),
+            (64_012_000, "64.0 M"),
+            (5_064_012_000, "5.06 G"),
+            (1_203_000_000_000_000, "1 203 T"),
+        ] {
+            assert_eq!(short_count(n), text);
+        }
     }
 
     #[test]
