@@ -453,6 +453,13 @@ fn fold_session(
         // A transcript has no word for the end of a session that was never seen running.
         let unseen = record.origin == SessionOrigin::Import && tx.bindings(session)?.is_empty();
         let over = unseen || record.ended_at.is_some();
+        // Where several write at once, something of it may have been erased since it was read. Whoever erases has its row,
+        // and is waited for; what was read then is nobody's any more, and what is left is folded later.
+        tx.refold(Some(session))?;
+        let now = tx.session(session)?;
+        if now.is_none_or(|now| now.forgotten != record.forgotten) {
+            return Ok(());
+        }
         tx.put_summary(session, &overview::summary(&view, over), record.head)?;
         tx.put_usages(session, &fold::usage(&entries))?;
         pull_requests::link(here, tx, home, &record, &entries)

@@ -6,6 +6,8 @@ mod audit;
 mod clock;
 pub(crate) mod copies;
 mod driven;
+#[cfg(feature = "postgres")]
+mod folding;
 mod landing;
 mod launch;
 mod order;
