@@ -196,15 +196,19 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
-/// Tokens: read without a cache and from it, and written.
+/// Tokens: read without a cache and from it, and written, rounded where they are many.
 pub fn tokens(t: Tokens) -> String {
     let cached = t.cache_read + t.cache_write;
     let cached = if cached == 0 {
         String::new()
     } else {
-        format!(" + {} cached", count(cached))
+        format!(" + {} cached", short_count(cached))
     };
-    format!("{}{cached} in, {} out", count(t.input), count(t.output))
+    format!(
+        "{}{cached} in, {} out",
+        short_count(t.input),
+        short_count(t.output)
+    )
 }
 
 #[cfg(test)]
