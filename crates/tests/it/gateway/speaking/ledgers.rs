@@ -123,8 +123,8 @@ fn payloads(store: &Store) -> String {
     store.sql("SELECT count(*) FROM observations WHERE payload IS NOT NULL AND length(salt) > 0")
 }
 
-/// Sends everything from the laptop itself, and waits for the worker that sends what is new from then on: one that is
-/// still there would give back what is erased before anybody has seen it.
+/// Sends everything from the laptop itself, and waits until the worker has left that sends what is new from then on: what
+/// comes next, this test alone sends.
 fn sync(laptop: &Laptop, gateway: &Gateway) -> harness::Ran {
     let file = laptop.world.root.join("launcher.token");
     std::fs::write(&file, &gateway.token).unwrap();
