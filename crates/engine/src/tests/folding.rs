@@ -3,11 +3,8 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use siglum_domain::LedgerId;
 use siglum_domain::redact::Redactor;
-use siglum_ledger::sqlite::Open;
-use siglum_ledger::{Durability, Ledger, PostgresLedger, SessionFilter, read, write};
-use uuid::Uuid;
+use siglum_ledger::{Durability, Ledger, SessionFilter, read, write};
 
 use super::stage::{Ids, at, intake, prompt, says};
 use crate::Here;
@@ -21,14 +18,10 @@ fn what_is_erased_while_it_is_folded_is_in_no_summary() {
         return;
     };
     let server = siglum_conformance::Server::shared(&address).unwrap();
-    let settings = server.settings(server.tenant());
-    let open = || {
-        let id = LedgerId::from_uuid(Uuid::from_u128(1));
-        PostgresLedger::open(&settings, Open::Command { id, key: [3; 32] }).unwrap()
-    };
-    let mut ledger = open();
+    let shelf = siglum_conformance::tenant_shelf(&server);
+    let (mut ledger, mut other) = (shelf.open().unwrap(), shelf.open().unwrap());
     let asked = intake(says("a", vec![prompt("t1", 10)]));
-    let delivered = deliver(&mut ledger, &Ids::default(), &asked).unwrap();
+    let delivered = deliver(&mut *ledger, &Ids::default(), &asked).unwrap();
     let Delivered::Session(session) = delivered else {
         panic!("not a session: {delivered:?}");
     };
@@ -40,12 +33,12 @@ fn what_is_erased_while_it_is_folded_is_in_no_summary() {
     };
     let (begun, erasing) = mpsc::channel();
     std::thread::scope(|scope| {
-        let open = &open;
+        let folding = &mut other;
         scope.spawn(move || {
             erasing.recv().unwrap();
-            assert_eq!(fold(&mut open()), 1);
+            assert_eq!(fold(&mut **folding), 1);
         });
-        write(&mut ledger, Durability::Process, |tx| {
+        write(&mut *ledger, Durability::Process, |tx| {
             tx.forget_session(session, at(20))?;
             begun.send(()).unwrap();
             let waits = (0..1_000).any(|_| {
@@ -58,14 +51,14 @@ fn what_is_erased_while_it_is_folded_is_in_no_summary() {
         .unwrap();
     });
     let mut titles = || {
-        let listed = read(&mut ledger, |tx| tx.sessions(&SessionFilter::default()));
+        let listed = read(&mut *ledger, |tx| tx.sessions(&SessionFilter::default()));
         let listed = listed.unwrap().into_iter();
         listed.map(|l| l.summary.title).collect::<Vec<_>>()
     };
     assert_eq!(titles(), [None]);
-    assert_eq!(fold(&mut open()), 1, "it is folded without what was erased");
+    assert_eq!(fold(&mut *other), 1, "it is folded without what was erased");
     assert_eq!(titles(), [None]);
-    assert_eq!(fold(&mut open()), 0);
+    assert_eq!(fold(&mut *other), 0);
 }
 
 fn fold(ledger: &mut dyn Ledger) -> usize {
