@@ -209,7 +209,7 @@ impl Wanted {
             self.note(here, tx, session)?;
             let response = match created.already {
                 true => responses::session(&seeing(here), tx, session)?,
-                false => responses::new_session(tx, session)?,
+                false => responses::new_session(tx, &created.record)?,
             };
             let response = response.ok_or_else(Problem::internal)?;
             // What goes into the audit comes last: until the end of the transaction nobody else writes there.

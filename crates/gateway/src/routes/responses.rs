@@ -10,7 +10,8 @@ use siglum_engine::driven::remote;
 use siglum_engine::views::overview::{self, Listed};
 use siglum_engine::views::session::{self, SessionJson};
 use siglum_ledger::{
-    LedgerError, RepositoryRecord, SessionFilter, SessionListing, Summary, Transaction,
+    LedgerError, RepositoryRecord, SessionFilter, SessionListing, SessionRecord, Summary,
+    Transaction,
 };
 
 /// The answer to a request that makes something: 201, and 200 where it was there already.
@@ -35,15 +36,12 @@ pub(super) fn session(
     sessions(tx, &[&listed]).map(|mut sessions| sessions.pop())
 }
 
-/// A session that this transaction created: no process is bound to it.
+/// A session that this transaction created: no process is bound to it, and nothing was done in it.
 pub(super) fn new_session(
     tx: &mut dyn Transaction,
-    id: SessionId,
+    record: &SessionRecord,
 ) -> Result<Option<SessionJson>, LedgerError> {
-    let Some(listing) = listing(tx, id)? else {
-        return Ok(None);
-    };
-    let listed = overview::stand_unbound(tx, listing)?;
+    let listed = overview::stand_unbound(tx, nothing_done(record.clone()))?;
     sessions(tx, &[&listed]).map(|mut sessions| sessions.pop())
 }
 
@@ -67,12 +65,15 @@ fn listing(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<SessionList
     if let Some(found) = tx.sessions(&filter)?.pop() {
         return Ok(Some(found));
     }
-    let record = tx.session(id)?;
-    Ok(record.map(|record| SessionListing {
+    Ok(tx.session(id)?.map(nothing_done))
+}
+
+fn nothing_done(record: SessionRecord) -> SessionListing {
+    SessionListing {
         record,
         summary: Summary::default(),
         commits: 0,
-    }))
+    }
 }
 
 /// What a repository is called: by the name that was given, by its directory, or by that and its machine.

@@ -408,7 +408,7 @@ impl<D: OwnReplicas> Replicas for D {
         let stated = (s.at, s.by.as_str(), s.source.as_str());
         let added = insert(self, sql, (s.ledger, s.sequence), stated, &of)?;
         if added {
-            fold_links(self, [&s.statement])?;
+            fold_links(self, [&s.statement], &[])?;
             of.session
                 .map_or(Ok(()), |session| self.index_later(session))?;
         }
@@ -421,7 +421,7 @@ impl<D: OwnReplicas> Replicas for D {
         let rows = sql!("[tenant = $1 AND] ledger = ?1 AND sequence = ?2");
         self.delete("statements", rows, &[&Col(ledger), &int(sequence)])?;
         for record in found.iter().filter(|r| r.sequence == sequence) {
-            fold_links(self, [&record.statement])?;
+            fold_links(self, [&record.statement], &[])?;
             let of = Subjects::from_statement(&record.statement)?;
             of.session
                 .map_or(Ok(()), |session| self.index_later(session))?;

@@ -85,13 +85,25 @@ pub(super) fn state_all(
     for (source, statement) in statements {
         rows.push((*source, Subjects::from_statement(statement)?));
     }
+    // Whoever states something of the same session waits from here on: what is folded is all that is stated of it.
     let sessions: BTreeSet<SessionId> = rows.iter().filter_map(|(_, of)| of.session).collect();
     for session in sessions {
         db.index_later(session)?;
     }
-    // Whoever states something next waits from here on until this transaction ends.
+    let ledger = db.ledger();
+    let stored_next = |(source, statement): &(&str, &Statement)| StatementRecord {
+        ledger,
+        // Behind all that this ledger stated before.
+        sequence: u64::MAX,
+        at,
+        by: by.to_owned(),
+        source: (*source).to_owned(),
+        statement: (*statement).clone(),
+    };
+    let next: Vec<StatementRecord> = statements.iter().map(stored_next).collect();
+    fold_links(db, next.iter().map(|record| &record.statement), &next)?;
+    // Whoever states anything next waits from here on until this transaction ends: what can come before it does.
     let first = db.insert_next((at, by), &rows)?;
-    fold_links(db, statements.iter().map(|(_, statement)| *statement))?;
     for (_, statement) in statements {
         match statement {
             Statement::LinkAttached { session, link } => note_pipeline(db, *session, link, at)?,
@@ -105,10 +117,11 @@ pub(super) fn state_all(
     Ok(first)
 }
 
-/// Attaches and detaches the links of these statements.
+/// Attaches and detaches the links of these statements. Those that are stored `next` count as if they were.
 pub(super) fn fold_links<'s>(
     db: &mut impl Database,
     statements: impl IntoIterator<Item = &'s Statement>,
+    next: &[StatementRecord],
 ) -> Result<()> {
     let mut links: BTreeMap<SessionId, Vec<&Link>> = BTreeMap::new();
     for statement in statements {
@@ -119,7 +132,12 @@ pub(super) fn fold_links<'s>(
         }
     }
     for (session, links) in links {
-        let stated = statements_of_session(db, session)?;
+        let mut stated = statements_of_session(db, session)?;
+        let of_session = next
+            .iter()
+            .filter(|n| n.statement.session() == Some(session));
+        stated.extend(of_session.cloned());
+        stated.sort_by_key(|record| (record.at, record.ledger, record.sequence));
         fold_links_ever(db, session, &stated)?;
         let (attached, detached): (Vec<&Link>, Vec<&Link>) = links
             .into_iter()

@@ -69,6 +69,22 @@ fn nobody_waits_for_the_tally_of_another_transaction() {
 }
 
 #[test]
+fn what_went_bad_in_a_row_still_shows_when_other_columns_change() {
+    let Some(home) = Home::own() else { return };
+    let mut ledger = home.furnished();
+    home.raw()
+        .batch_execute(
+            "ALTER TABLE sessions DISABLE TRIGGER USER; UPDATE sessions SET created_at = created_at + 1; \
+             ALTER TABLE sessions ENABLE TRIGGER USER",
+        )
+        .unwrap();
+    put(&mut ledger, |tx| append(tx, 1, "k")).unwrap();
+    let bad = read(&mut ledger, |tx| tx.unlike(9)).unwrap();
+    assert_eq!(bad.len(), 2, "{bad:?}");
+    assert!(bad.iter().all(|row| row.table == "sessions"), "{bad:?}");
+}
+
+#[test]
 fn the_tallies_of_an_older_store_begin_with_what_is_there_and_its_sums_stay() {
     let Some(home) = Home::own() else { return };
     drop(home.furnished());

@@ -6,11 +6,12 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use siglum_domain::fold::{Records, Usage};
+use siglum_domain::link::Link;
 use siglum_domain::observation::Tokens;
 use siglum_domain::receipt::{GENESIS, Receipt, seal};
 
 use super::*;
-use crate::Projection;
+use crate::{Projection, Statement};
 
 #[test]
 fn two_that_wait_for_each_other_both_succeed() {
@@ -193,7 +194,7 @@ fn a_projection_that_comes_while_a_receipt_is_stored_gets_it() {
                 put(&mut other, |tx| tx.put_projection(page)).unwrap();
             }));
             began.recv().unwrap();
-            wait_for_a_waiter(home);
+            wait_for_a_waiter(home, "%FROM tenants%FOR UPDATE%");
             Ok(())
         })
         .unwrap();
@@ -203,12 +204,44 @@ fn a_projection_that_comes_while_a_receipt_is_stored_gets_it() {
     assert_eq!((lag.receipts, lag.sessions), (1, 1));
 }
 
-/// Waits until somebody waits for a lock on this tenant's row.
-fn wait_for_a_waiter(home: &Home) {
-    let sql = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM tenants%FOR UPDATE%'";
+#[test]
+fn what_two_state_of_one_session_at_once_is_folded_one_after_the_other() {
+    let Some(home) = Home::shared() else { return };
+    let mut ledger = home.furnished();
+    let session = session_id(1);
+    let link = Link::IssueNumber(42);
+    let attached = Statement::LinkAttached {
+        session,
+        link: link.clone(),
+    };
+    let detached = Statement::LinkDetached { session, link };
+    std::thread::scope(|scope| {
+        let (home, detached) = (&home, &detached);
+        let mut other = None;
+        put(&mut ledger, |tx| {
+            tx.state(at(2), "me", "cli", &attached)?;
+            other = Some(scope.spawn(move || {
+                let state = |tx: &mut dyn Transaction| tx.state(at(3), "me", "cli", detached);
+                put(&mut home.open(), |tx| state(tx).map(drop)).unwrap();
+            }));
+            wait_for_a_waiter(home, "%INTO unindexed%");
+            Ok(())
+        })
+        .unwrap();
+        other.unwrap().join().unwrap();
+    });
+    let sql = "SELECT count(*) FROM links WHERE tenant = $1";
+    let links: i64 = home.raw().query_one(sql, &[&home.tenant()]).unwrap().get(0);
+    assert_eq!(links, 0, "the last statement detached it");
+}
+
+/// Waits until somebody waits for a lock with such a statement.
+fn wait_for_a_waiter(home: &Home, statement: &str) {
+    let sql =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1";
     let mut raw = home.raw();
     for _ in 0..500 {
-        let waiting: i64 = raw.query_one(sql, &[]).unwrap().get(0);
+        let waiting: i64 = raw.query_one(sql, &[&statement]).unwrap().get(0);
         if waiting > 0 {
             return;
         }
