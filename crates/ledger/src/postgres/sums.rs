@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::sums::{LOG, SUMMED, list, tallied};
+use crate::sums::{LOG, SUMMED, is_tallied, list, tallied};
 
 /// What the columns of a row come to: a digest, in the smallest type that holds one.
 fn sum(columns: &[&str], before: &str) -> String {
@@ -20,6 +20,7 @@ pub(super) fn install() -> String {
         let (old, new) = (sum(columns, ""), sum(columns, "NEW."));
         // A change of other columns, which is most of what happens to a session, costs no sum and mends none that is wrong.
         let (before, after) = (list(columns, "OLD."), list(columns, "NEW."));
+        let summed = list(columns, "");
         let _ = write!(
             sql,
             "DO $$ BEGIN \
@@ -31,17 +32,18 @@ pub(super) fn install() -> String {
                  END IF; \
              END $$; \
              DROP TRIGGER IF EXISTS {table}_summed ON {table}; \
-             DROP TRIGGER IF EXISTS {table}_resummed ON {table}; \
              CREATE OR REPLACE FUNCTION {table}_sum() RETURNS trigger LANGUAGE plpgsql AS $$ \
-             BEGIN NEW.sum := {new}; RETURN NEW; END $$; \
-             CREATE TRIGGER {table}_summed BEFORE INSERT ON {table} \
-             FOR EACH ROW EXECUTE FUNCTION {table}_sum(); \
-             CREATE TRIGGER {table}_resummed BEFORE UPDATE ON {table} \
-             FOR EACH ROW WHEN (ROW({before}) IS DISTINCT FROM ROW({after})) EXECUTE FUNCTION {table}_sum(); "
+             BEGIN \
+                 IF TG_OP = 'INSERT' OR ROW({before}) IS DISTINCT FROM ROW({after}) THEN NEW.sum := {new}; END IF; \
+                 RETURN NEW; \
+             END $$; \
+             CREATE TRIGGER {table}_summed BEFORE INSERT OR UPDATE OF {summed} ON {table} \
+             FOR EACH ROW EXECUTE FUNCTION {table}_sum(); "
         );
     }
-    for table in tallied() {
-        sql.push_str(&tallied_by_triggers(table));
+    let tallied = SUMMED.iter().filter(|(table, _)| is_tallied(table));
+    for (table, columns) in tallied {
+        sql.push_str(&tallied_by_triggers(table, &list(columns, "")));
     }
     format!("{sql}{TALLY}")
 }
@@ -72,8 +74,9 @@ BEGIN \
         ON CONFLICT (tenant, name, stripe) DO UPDATE SET rows = t.rows + excluded.rows, sum = t.sum + excluded.sum; \
 END $$; ";
 
-/// SQL that begins the tally of a table that has none with what is there, and has it kept.
-fn tallied_by_triggers(table: &str) -> String {
+/// SQL that begins the tally of a table that has none with what is there, and has it kept. What a trigger looks at is in its
+/// function, which a connection prepares once: a condition of its own is read anew by each statement.
+fn tallied_by_triggers(table: &str, columns: &str) -> String {
     let ours = "current_setting('siglum.stripe', true) <> ''";
     let (sum, old, new) = (number("sum"), number("OLD.sum"), number("NEW.sum"));
     format!(
@@ -85,25 +88,25 @@ fn tallied_by_triggers(table: &str) -> String {
          END $$; \
          CREATE OR REPLACE FUNCTION {table}_tally() RETURNS trigger LANGUAGE plpgsql AS $$ \
          BEGIN \
-             IF TG_OP = 'INSERT' THEN PERFORM tally(NEW.tenant, '{table}', 1, {new}); \
-             ELSE PERFORM tally(NEW.tenant, '{table}', 0, {new} - {old}); \
+             IF {ours} THEN \
+                 IF TG_OP = 'INSERT' THEN PERFORM tally(NEW.tenant, '{table}', 1, {new}); \
+                 ELSIF OLD.sum IS DISTINCT FROM NEW.sum THEN PERFORM tally(NEW.tenant, '{table}', 0, {new} - {old}); \
+                 END IF; \
              END IF; \
              RETURN NULL; \
          END $$; \
          CREATE OR REPLACE FUNCTION {table}_untally() RETURNS trigger LANGUAGE plpgsql AS $$ \
          BEGIN \
-             PERFORM tally(tenant, '{table}', -count(*), -sum({sum})) FROM gone GROUP BY tenant; \
+             IF {ours} THEN PERFORM tally(tenant, '{table}', -count(*), -sum({sum})) FROM gone GROUP BY tenant; END IF; \
              RETURN NULL; \
          END $$; \
          DROP TRIGGER IF EXISTS {table}_more ON {table}; \
          DROP TRIGGER IF EXISTS {table}_other ON {table}; \
          DROP TRIGGER IF EXISTS {table}_fewer ON {table}; \
-         CREATE TRIGGER {table}_more AFTER INSERT ON {table} \
-         FOR EACH ROW WHEN ({ours}) EXECUTE FUNCTION {table}_tally(); \
-         CREATE TRIGGER {table}_other AFTER UPDATE ON {table} \
-         FOR EACH ROW WHEN (OLD.sum IS DISTINCT FROM NEW.sum AND {ours}) EXECUTE FUNCTION {table}_tally(); \
+         CREATE TRIGGER {table}_more AFTER INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {table}_tally(); \
+         CREATE TRIGGER {table}_other AFTER UPDATE OF {columns} ON {table} FOR EACH ROW EXECUTE FUNCTION {table}_tally(); \
          CREATE TRIGGER {table}_fewer AFTER DELETE ON {table} REFERENCING OLD TABLE AS gone \
-         FOR EACH STATEMENT WHEN ({ours}) EXECUTE FUNCTION {table}_untally(); "
+         FOR EACH STATEMENT EXECUTE FUNCTION {table}_untally(); "
     )
 }
 
