@@ -214,7 +214,7 @@ impl GatewayClient {
     fn answer(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<Answer, EgressError> {
         let unreachable = |error: &ureq::Error| EgressError::Unreachable {
             address: self.address.to_string(),
-            why: error.to_string(),
+            why: crate::problem::cause(error),
         };
         let mut response = sent.map_err(|e| unreachable(&e))?;
         let status = response.status();

@@ -236,7 +236,7 @@ impl OtlpClient {
     fn unreachable(&self, why: impl fmt::Display) -> OtlpError {
         OtlpError::Unreachable {
             address: self.address(),
-            why: self.hide(&crate::problem::shown(&why.to_string())),
+            why: self.hide(&crate::problem::shown(&crate::problem::cause(why))),
         }
     }
 

@@ -47,6 +47,12 @@ impl Problem {
     }
 }
 
+/// Why a request came to nothing, as people read it: the library says first that it is about input and output.
+pub(crate) fn cause(error: impl fmt::Display) -> String {
+    let text = error.to_string();
+    text.strip_prefix("io: ").unwrap_or(&text).to_owned()
+}
+
 /// A word of a server on one line, without what would move the cursor.
 pub(crate) fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };

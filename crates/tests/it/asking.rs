@@ -138,6 +138,30 @@ fn restore_asks_before_it_replaces_a_ledger() {
     assert!(!names().any(|name| is_kept(&name)), "nothing was changed");
     let page = repo.siglum(&["search", "What came after"]).ok();
     assert!(page.contains("What came after."), "{page}");
-    repo.siglum(&["restore", backup, "--yes"]).ok();
+    let mut terminal = Terminal::open(&repo);
+    let command = format!("'{}' restore '{backup}'", World::program().display());
+    let mut answer = |key: &str, then: &str| {
+        terminal.keys(&format!("{command}\n"), "[y/N]");
+        terminal.keys(&format!("{key}\n"), then);
+        terminal.ended().0
+    };
+    assert_eq!(answer("n", "nothing was restored"), "1");
+    assert!(!names().any(|name| is_kept(&name)), "nothing was changed");
+    assert_eq!(answer("y", "Restored"), "0");
     assert!(names().any(|name| is_kept(&name)));
+    let ran = repo.siglum(&["search", "What came after"]);
+    assert!(!ran.stdout.contains("What came after."), "{}", ran.stdout);
+}
+
+/// What is wrong with the file comes before anything else is waited for.
+#[test]
+fn restore_names_a_backup_that_is_not_there() {
+    let world = World::new();
+    let repo = world.repo();
+    let ran = repo.siglum(&["restore", "/no/such.db"]);
+    assert!(
+        ran.stderr.contains("/no/such.db is not a file"),
+        "{}",
+        ran.stderr
+    );
 }

@@ -87,6 +87,8 @@ fn a_repository_that_was_moved_keeps_its_answers_and_its_scope() {
     repo.siglum(&["otel", "add", "o", "http://127.0.0.1:9/"])
         .ok();
     let repo = moved(&repo, "renamed");
+    let status = repo.world.json(&repo.dir, &["status"]);
+    assert_eq!(status["last"]["conversation_id"], "before", "{status}");
     assert_eq!(verdicts(&repo), ["certain", "unknown"]);
     assert_eq!(listed(&repo), ["before"]);
     assert_eq!(written(&repo), 100);

@@ -227,10 +227,11 @@ fn unnamed(error: GitError, range: &[String], cx: &Cx) -> CommandError {
     let shallow = cx.find_repo().is_some_and(|r| !r.shallow_edge().is_empty());
     let reason = message.lines().next().unwrap_or_default();
     let reason = reason.strip_prefix("fatal: ").unwrap_or(reason);
-    let error = CommandError::not_found(format!(
-        "`{}` is not a revision or a range: {reason}",
-        range.join(" ")
-    ));
+    let named = range.join(" ");
+    let error = CommandError::not_found(match reason.contains(&named) {
+        true => format!("`{named}` is not a revision or a range"),
+        false => format!("`{named}` is not a revision or a range: {reason}"),
+    });
     if shallow {
         error.hint("This clone is shallow; fetch the full history (`git fetch --unshallow`).")
     } else {

@@ -76,6 +76,7 @@ pub struct Json {
 }
 
 pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
+    look_at(&args.file)?;
     let lock = alone(cx)?;
     let part = cx
         .home
@@ -132,7 +133,6 @@ fn alone(cx: &Cx) -> Result<Lock, CommandError> {
 }
 
 fn restored(args: &Args, cx: &Cx, part: &Path) -> Result<Json, CommandError> {
-    look_at(&args.file)?;
     let mut source = fs::File::open(&args.file).map_err(CommandError::at(&args.file))?;
     let mut copy = OpenOptions::new()
         .write(true)

@@ -299,6 +299,8 @@ pub fn report_as_json(error: &CommandError) {
 pub fn report_usage(error: &clap::Error) {
     if error.use_stderr() {
         let text = redacted(&error.render().to_string());
+        // The words of the library that reads numbers.
+        let text = text.replace("invalid digit found in string", "not a whole number");
         let columns = columns(&io::stderr());
         for line in text.trim_end().lines() {
             let _ = writeln!(io::stderr().lock(), "{}", folded(line, columns));

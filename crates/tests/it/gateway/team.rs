@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use siglum_domain::access::Scope;
 
 use super::client::id;
-use super::server::{Gateway, base, on_a_file, tenant, token_for};
+use super::server::{Gateway, base, each_store, on_a_file, tenant, token_for};
 use crate::costs::spend;
 use crate::faults::store::Store;
 use crate::harness::{Agent, Repo, World, until};
@@ -103,7 +103,7 @@ fn answers(clone: &Repo<'_>, home: &Value, gateway: &str) {
 
 #[test]
 fn a_colleagues_commit_is_answered_and_still_is_when_the_gateway_is_away() {
-    on_a_file(|store| {
+    each_store(|store| {
         let mut gateway = Gateway::start(store);
         let laptop = World::new();
         let repo = sent(&laptop, &gateway);
@@ -240,7 +240,7 @@ fn a_session_has_one_form_at_every_door() {
 
 #[test]
 fn a_fresh_clone_answers_the_ten_questions() {
-    on_a_file(|store| {
+    each_store(|store| {
         let gateway = Gateway::start(store);
         let (laptop, colleague) = (World::new(), asking(store, &gateway, Scope::Launcher));
         let (repo, clone) = questioned((&laptop, &colleague), &gateway);

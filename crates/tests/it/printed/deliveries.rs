@@ -82,7 +82,7 @@ fn deliveries_at_80_and_at_160_columns() {
         verdicts; 1 session in scope, 0 outside
 
     $ siglum otel test traces
-    error: the test failed after 2 ms: cannot connect to http://127.0.0.1:9: io:
+    error: the test failed after 2 ms: cannot connect to http://127.0.0.1:9:
       Connection refused (os error 111)
     hint: Check that the server runs, and the port: usually 4318 for HTTP, 4317
       for gRPC.
@@ -108,8 +108,8 @@ fn deliveries_at_80_and_at_160_columns() {
       http://127.0.0.1:9; 5 receipts, 2 statements, 4 documents left to send
       scope: repository /a/repo, conversations; 1 session in
         scope, 0 outside
-    error: gateway-127-0-0-1-2: cannot connect to http://127.0.0.1:9: io:
-      Connection refused (os error 111)
+    error: gateway-127-0-0-1-2: cannot connect to http://127.0.0.1:9: Connection
+      refused (os error 111)
     hint: Unsent data is kept; the worker and the next `siglum sync` retry. Run
       `siglum projection show gateway-127-0-0-1-2` for details.
     "#);
@@ -153,7 +153,7 @@ fn deliveries_at_80_and_at_160_columns() {
       repository /a/repo and sessions without a repository, verdicts; 1 session in scope, 0 outside
 
     $ siglum otel test traces
-    error: the test failed after 2 ms: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
+    error: the test failed after 2 ms: cannot connect to http://127.0.0.1:9: Connection refused (os error 111)
     hint: Check that the server runs, and the port: usually 4318 for HTTP, 4317 for gRPC.
 
     $ siglum otel remove traces
@@ -173,7 +173,7 @@ fn deliveries_at_80_and_at_160_columns() {
     $ siglum sync --to http://127.0.0.1:9
     gateway-127-0-0-1-2: sent 0 receipts, 0 statements, 0 documents to http://127.0.0.1:9; 5 receipts, 2 statements, 4 documents left to send
       scope: repository /a/repo, conversations; 1 session in scope, 0 outside
-    error: gateway-127-0-0-1-2: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
+    error: gateway-127-0-0-1-2: cannot connect to http://127.0.0.1:9: Connection refused (os error 111)
     hint: Unsent data is kept; the worker and the next `siglum sync` retry. Run `siglum projection show gateway-127-0-0-1-2` for details.
     "#);
 }

@@ -22,7 +22,7 @@ pub(super) const COMMANDS: &[&str] = &[
     "login",
     "login http://127.0.0.1:9",
     "logout",
-    "serve --plain --listen 127.0.0.1:0 2>served & until grep -q ' serves ' served || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!; cat served",
+    "serve --plain --listen 127.0.0.1:0 2>served & until grep -qs ' serves ' served || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!; cat served",
 ];
 
 fn played(columns: usize) -> String {
@@ -95,8 +95,7 @@ fn gateways_at_80_and_at_160_columns() {
     Resumed heartbeat daily.
 
     $ siglum heartbeat run daily --gateway http://127.0.0.1:9
-    error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error
-      111)
+    error: cannot connect to http://127.0.0.1:9: Connection refused (os error 111)
     hint: Start a gateway with `siglum serve --run AGENT --workdir DIR`, or pass
       the address of one with `--gateway`.
 
@@ -108,13 +107,12 @@ fn gateways_at_80_and_at_160_columns() {
     hint: Pass its URL: `siglum login https://…`.
 
     $ siglum login http://127.0.0.1:9
-    error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error
-      111)
+    error: cannot connect to http://127.0.0.1:9: Connection refused (os error 111)
 
     $ siglum logout
     error: not logged in to any gateway
 
-    $ siglum serve --plain --listen 127.0.0.1:0 2>served & until grep -q ' serves ' served || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!; cat served
+    $ siglum serve --plain --listen 127.0.0.1:0 2>served & until grep -qs ' serves ' served || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!; cat served
     Serving at http://127.0.0.1:12345.
     2026-11-26T12:34:56Z  INFO siglum 0.1.0 serves /a/siglum/ledger.db at http://127.0.0.1:12345 address=127.0.0.1:12345 store=/a/siglum/ledger.db version="0.1.0"
     2026-11-26T12:34:56Z  INFO stopping; 0 runs are in progress runs=0
@@ -173,7 +171,7 @@ fn gateways_at_80_and_at_160_columns() {
     Resumed heartbeat daily.
 
     $ siglum heartbeat run daily --gateway http://127.0.0.1:9
-    error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
+    error: cannot connect to http://127.0.0.1:9: Connection refused (os error 111)
     hint: Start a gateway with `siglum serve --run AGENT --workdir DIR`, or pass the address of one with `--gateway`.
 
     $ siglum heartbeat remove daily
@@ -184,12 +182,12 @@ fn gateways_at_80_and_at_160_columns() {
     hint: Pass its URL: `siglum login https://…`.
 
     $ siglum login http://127.0.0.1:9
-    error: cannot connect to http://127.0.0.1:9: io: Connection refused (os error 111)
+    error: cannot connect to http://127.0.0.1:9: Connection refused (os error 111)
 
     $ siglum logout
     error: not logged in to any gateway
 
-    $ siglum serve --plain --listen 127.0.0.1:0 2>served & until grep -q ' serves ' served || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!; cat served
+    $ siglum serve --plain --listen 127.0.0.1:0 2>served & until grep -qs ' serves ' served || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!; cat served
     Serving at http://127.0.0.1:12345.
     2026-11-26T12:34:56Z  INFO siglum 0.1.0 serves /a/siglum/ledger.db at http://127.0.0.1:12345 address=127.0.0.1:12345 store=/a/siglum/ledger.db version="0.1.0"
     2026-11-26T12:34:56Z  INFO stopping; 0 runs are in progress runs=0
