@@ -158,7 +158,9 @@ fn restore_asks_before_it_replaces_a_ledger() {
 fn restore_names_a_backup_that_is_not_there() {
     let world = World::new();
     let repo = world.repo();
+    let lock = world.hold_worker();
     let ran = repo.siglum(&["restore", "/no/such.db"]);
+    drop(lock);
     assert!(
         ran.stderr.contains("/no/such.db is not a file"),
         "{}",

@@ -40,10 +40,9 @@ pub(super) fn install() -> String {
              CREATE TRIGGER {table}_summed BEFORE INSERT OR UPDATE OF {summed} ON {table} \
              FOR EACH ROW EXECUTE FUNCTION {table}_sum(); "
         );
-    }
-    let tallied = SUMMED.iter().filter(|(table, _)| is_tallied(table));
-    for (table, columns) in tallied {
-        sql.push_str(&tallied_by_triggers(table, &list(columns, "")));
+        if is_tallied(table) {
+            sql.push_str(&tallied_by_triggers(table, &summed));
+        }
     }
     format!("{sql}{TALLY}")
 }

@@ -83,11 +83,11 @@ fn care_at_80_and_at_160_columns() {
     Wrote 786 kB to copy.db; file versions are not included (pass `--objects DIR`).
 
     $ siglum forget {session} --dry-run
-    - session 01234567  claude-code  15 payloads, 868 B of transcripts, 1 file version
+    -session 01234567  claude-code  15 payloads, 868 B of transcripts, 1 file version
     Nothing was erased.
 
     $ siglum forget {session} --yes
-    - session 01234567  claude-code  15 payloads, 868 B of transcripts, 1 file version
+    -session 01234567  claude-code  15 payloads, 868 B of transcripts, 1 file version
     Erased 1 session; commits keep their verdicts.
     hint: A running session is still recorded; erase it again after it ends.
     hint: Files that claude-code wrote and git objects are not erased; rotate a
@@ -151,11 +151,11 @@ fn care_at_80_and_at_160_columns() {
     Wrote 786 kB to copy.db; file versions are not included (pass `--objects DIR`).
 
     $ siglum forget {session} --dry-run
-    - session 01234567  claude-code  15 payloads, 868 B of transcripts, 1 file version
+    -session 01234567  claude-code  15 payloads, 868 B of transcripts, 1 file version
     Nothing was erased.
 
     $ siglum forget {session} --yes
-    - session 01234567  claude-code  15 payloads, 868 B of transcripts, 1 file version
+    -session 01234567  claude-code  15 payloads, 868 B of transcripts, 1 file version
     Erased 1 session; commits keep their verdicts.
     hint: A running session is still recorded; erase it again after it ends.
     hint: Files that claude-code wrote and git objects are not erased; rotate a secret that was leaked.

@@ -22,7 +22,7 @@ pub(super) fn present(cx: &Cx, going: &Going) -> Result<(), CommandError> {
 
 fn line(cx: &Cx, session: &Holding) -> Result<(), CommandError> {
     let text = format!(
-        "- session {}  {}  {}, {} of transcripts, {}",
+        "-session {}  {}  {}, {} of transcripts, {}",
         session.record.id.short(),
         session.record.agent_word(),
         ui::plural(session.held.payloads, "payload"),

@@ -31,9 +31,7 @@ pub(super) fn apply(cx: &Cx, world: &World<'_>, ledger: &mut SqliteLedger, alway
             return false;
         }
     };
-    // The file is written anew, which keeps everybody else from writing: once, when all that is old went.
-    if !removed.has_more
-        && removed.sessions + removed.telemetry > 0
+    if removed.sessions + removed.telemetry > 0
         && let Err(error) = ledger.scrub()
     {
         tracing::warn!("old data is deleted, but not overwritten in the file: {error}");
