@@ -41,6 +41,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0026_blobs.sql"),
     include_str!("../../migrations/postgres/0027_search.sql"),
     include_str!("../../migrations/postgres/0028_usage_sums.sql"),
+    include_str!("../../migrations/postgres/0029_unfolded.sql"),
 ];
 
 /// The schema that this program writes.

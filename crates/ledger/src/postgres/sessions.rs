@@ -49,13 +49,12 @@ impl OwnSessions for Tx<'_> {
         place: Option<(RepositoryId, &str)>,
         cwd: Option<&str>,
     ) -> Result<()> {
-        let sql = "WITH before AS (SELECT repository, worktree, cwd, last_at FROM sessions WHERE tenant = $1 AND id = $2) \
-             UPDATE sessions s SET unseen = s.unseen AND $3 <= s.last_at, last_at = greatest(s.last_at, $3), \
-             created_at = least(s.created_at, $3), repository = coalesce(s.repository, $4), \
-             worktree = coalesce(s.worktree, $5), cwd = coalesce(s.cwd, $6) FROM before b \
-             WHERE s.tenant = $1 AND s.id = $2 RETURNING s.repository IS DISTINCT FROM b.repository \
-             OR s.worktree IS DISTINCT FROM b.worktree OR s.cwd IS DISTINCT FROM b.cwd, \
-             s.last_at / 3600000000000 <> b.last_at / 3600000000000";
+        // What each look at a session changes has no sum, and so costs none; the rest seldom changes.
+        let sql = "WITH before AS (SELECT last_at FROM sessions WHERE tenant = $1 AND id = $2) \
+             UPDATE sessions s SET unseen = s.unseen AND $3 <= s.last_at, last_at = greatest(s.last_at, $3) FROM before b \
+             WHERE s.tenant = $1 AND s.id = $2 RETURNING s.last_at / 3600000000000 <> b.last_at / 3600000000000, \
+             s.created_at > $3, s.repository IS NULL AND $4::uuid IS NOT NULL \
+             OR s.worktree IS NULL AND $5::text IS NOT NULL OR s.cwd IS NULL AND $6::text IS NOT NULL";
         let (repository, worktree) = place.unzip();
         let of: [Value<'_>; 5] = [
             &Col(session),
@@ -64,9 +63,15 @@ impl OwnSessions for Tx<'_> {
             &worktree,
             &cwd,
         ];
-        let changed: Option<(bool, bool)> =
-            self.row(sql, &of, |row| Ok((raw(row, 0)?, raw(row, 1)?)))?;
-        let (is_moved, is_another_hour) = changed.unwrap_or_default();
+        let looked: Option<(bool, bool, bool)> = self.row(sql, &of, |row| {
+            Ok((raw(row, 0)?, raw(row, 1)?, raw(row, 2)?))
+        })?;
+        let (is_another_hour, is_older, is_moved) = looked.unwrap_or_default();
+        if is_older || is_moved {
+            let sql = "UPDATE sessions SET created_at = least(created_at, $3), repository = coalesce(repository, $4), \
+                 worktree = coalesce(worktree, $5), cwd = coalesce(cwd, $6) WHERE tenant = $1 AND id = $2";
+            self.run(sql, &of)?;
+        }
         works_in(self, session, repository)?;
         if is_another_hour {
             fold_hour(self, session)?;

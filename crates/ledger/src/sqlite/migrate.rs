@@ -39,6 +39,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0026_blobs.sql"),
     include_str!("../../migrations/sqlite/0027_search.sql"),
     include_str!("../../migrations/sqlite/0028_usage_sums.sql"),
+    include_str!("../../migrations/sqlite/0029_unfolded.sql"),
 ];
 
 /// The first schema with sums of usage.

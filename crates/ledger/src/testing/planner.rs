@@ -45,7 +45,7 @@ impl Planner {
     pub fn on(server: &Server) -> Result<Self> {
         let mut client = server.client()?;
         let sql = "SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns \
-             WHERE table_schema = current_schema() AND is_identity = 'NO' ORDER BY 1";
+             WHERE table_schema = current_schema() AND is_identity = 'NO' AND is_generated = 'NEVER' ORDER BY 1";
         let columns = client.query(sql, &[])?;
         let columns: Vec<[String; 3]> = columns
             .iter()

@@ -327,8 +327,8 @@ impl<D: OwnLog> Log for D {
     }
 
     fn unsealed(&mut self, limit: usize) -> Result<Vec<SessionRecord>> {
-        let sql = sql!("SELECT " SESSION " FROM sessions s [|INDEXED BY sessions_unsealed] WHERE [s.tenant = $1 AND] \
-             s.head > s.sealed AND s.mode = 'observed' AND s.quarantined IS NULL ORDER BY s.last_at LIMIT ?1");
+        let sql = sql!("SELECT " SESSION " FROM sessions s [|INDEXED BY sessions_unsealed] WHERE \
+             [s.tenant = $1 AND s.unsealed|s.head > s.sealed AND s.mode = 'observed'] AND s.quarantined IS NULL ORDER BY s.last_at LIMIT ?1");
         self.rows(sql, &[&int(limit as u64)], readable_session)
     }
 

@@ -398,7 +398,7 @@ impl<D: OwnSessions> Sessions for D {
 
     fn unfolded(&mut self, limit: usize) -> Result<Vec<SessionId>> {
         let sql = sql!(
-            "SELECT id FROM sessions [|INDEXED BY sessions_unfolded] WHERE [tenant = $1 AND] head > folded \
+            "SELECT id FROM sessions [|INDEXED BY sessions_unfolded] WHERE [tenant = $1 AND unfolded|head > folded] \
              ORDER BY last_at LIMIT ?1"
         );
         self.rows(sql, &[&int(limit as u64)], |row| row.get(0))

@@ -37,7 +37,7 @@ BEGIN
             END, ', ' ORDER BY ordinal_position)
         INTO names, copied
         FROM information_schema.columns
-        WHERE table_schema = current_schema() AND table_name = one.name AND is_identity = 'NO';
+        WHERE table_schema = current_schema() AND table_name = one.name AND is_identity = 'NO' AND is_generated = 'NEVER';
         EXECUTE format('ALTER TABLE %I DISABLE TRIGGER USER', one.name);
         EXECUTE format('INSERT INTO %1$I (%2$s) SELECT %3$s FROM %1$I t, generate_series(%4$s, %5$s) AS k', one.name, names, copied,
             current_setting('bench.first'), current_setting('bench.last'));

@@ -109,7 +109,9 @@ fn the_tallies_of_an_older_store_begin_with_what_is_there_and_its_sums_stay() {
              checkpoints_by_repository, contexts_by_session, declines_by_at, audit_by_at, audit_by_actor, statements_of_commits,
              observations_large; DROP TABLE blobs;
          ALTER TABLE session_repositories DROP COLUMN hour, DROP COLUMN works; DROP TABLE session_links, verified;
-         DROP INDEX sessions_quarantined",
+         DROP INDEX sessions_quarantined;
+         ALTER TABLE sessions DROP COLUMN unfolded, DROP COLUMN unsealed;
+         CREATE INDEX sessions_unsealed ON sessions (id); CREATE INDEX sessions_unfolded ON sessions (id)",
     )
     .unwrap();
     assert_eq!(miscounts(&home), []);

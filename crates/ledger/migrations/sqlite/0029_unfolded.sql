@@ -1,0 +1,1 @@
+-- A file changes no index whose columns stay, and needs no marks for what waits. Both stores count their schemas alike.
