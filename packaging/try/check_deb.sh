@@ -32,7 +32,9 @@ $as_gateway sh -c "$command"
 create after
 kill "$gateway"
 wait "$gateway"
-$as_gateway siglum restore "$(ls /mnt/backups/*.db)" --objects /mnt/backups/objects --yes
+newest=$(ls /mnt/backups/*T*.db | tail -n 1)
+[ "${newest%T*}.db" -ef "$newest" ]
+$as_gateway siglum restore "$newest" --objects /mnt/backups/objects --yes
 $as_gateway siglum verify
 $as_gateway siglum serve &
 gateway=$!

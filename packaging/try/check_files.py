@@ -1,4 +1,4 @@
-"""Renders the Helm chart as Helm does, checks its values by its schema, and reads compose files and alerts.
+"""Renders the Helm chart as Helm does, checks its values by its schema, and reads compose files, alerts and the workflow of releases.
 
 check_files.py PACKAGING: the directory with the files. Runs in the environment of helm-python-sdk.
 """
@@ -127,7 +127,21 @@ def check_alerts():
                 assert is_telemetry or f"`{name}`" in known, f"{rule['alert']}: {name}"
 
 
+def check_release():
+    text = (packaging / "../.github/workflows/release.yml").read_text()
+    jobs = values_from_yaml(text)["jobs"]
+    for job in jobs.values():
+        needs = job.get("needs", [])
+        assert all(each in jobs for each in ([needs] if isinstance(needs, str) else needs)), needs
+    # A person approves what cannot be taken back, and nobody keeps a token for it.
+    publish = jobs["publish"]
+    assert publish["needs"] == "release" and publish["environment"] == "registries", publish
+    assert publish["permissions"] == {"id-token": "write"}, publish
+    assert "secrets." not in text
+
+
 check_chart()
 check_compose()
 check_alerts()
-print("the chart, the compose files and the alerts are in order")
+check_release()
+print("the chart, the compose files, the alerts and the workflow of releases are in order")

@@ -134,9 +134,10 @@ impl App {
         room.expect("because nobody closes it")
     }
 
-    /// From now on no run is begun.
+    /// From now on no run is begun, and no message waits for one.
     pub(crate) fn drain(&self) {
         self.0.draining.store(true, Ordering::Release);
+        self.0.runs.refuse_waiting();
     }
 
     /// Whether the gateway was told to stop.

@@ -12,7 +12,7 @@ use crate::problem::Problem;
 /// What the id of a session is.
 pub(crate) const SESSION_RULE: &str = "`ses_` and 32 hexadecimal digits";
 /// What a time is.
-const TIME_RULE: &str = "a time such as 2026-01-31T23:59:59Z";
+pub(crate) const TIME_RULE: &str = "a time such as 2026-01-31T23:59:59Z";
 /// What a cursor is.
 pub(crate) const CURSOR_RULE: &str = "the `next` of a page";
 

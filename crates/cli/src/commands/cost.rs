@@ -14,7 +14,8 @@ use siglum_domain::price::{Cost, Prices};
 use siglum_domain::{AgentName, SessionId, Timestamp, TurnId};
 use siglum_engine::identity::repositories;
 use siglum_engine::views::cost::{
-    self, By, CostQuery, CostReportJson, CostRowJson, CostUsageJson, Explained, UnpricedModelJson,
+    self, By, CostQuery, CostReportJson, CostRowJson, CostUsageJson, Explained, RECENT_DAYS,
+    UnpricedModelJson,
 };
 use siglum_engine::views::find;
 use siglum_engine::worker;
@@ -38,9 +39,6 @@ pub const SCHEMA: &str = "siglum.cost/1";
 
 /// How many sessions are folded at a time.
 const FOLDED: usize = 64;
-
-/// How many days an answer is of that names no time, session or link, and today.
-const DAYS: u16 = 30;
 
 /// Show token usage and its cost at list prices
 ///
@@ -129,7 +127,7 @@ impl Args {
     fn from(&self) -> Option<Timestamp> {
         match self.since {
             Some(Since::Time(at)) => Some(at),
-            None if self.is_recent() => Some(time::days_ago(DAYS)),
+            None if self.is_recent() => Some(time::days_ago(RECENT_DAYS)),
             Some(Since::All) | None => None,
         }
     }
@@ -156,7 +154,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         print_source(cx, source)?;
     }
     if args.is_recent() {
-        let days = format!("Last {DAYS} days (`--since all` covers everything)");
+        let days = format!("Last {RECENT_DAYS} days (`--since all` covers everything)");
         cx.ui.line(&days)?;
     }
     cx.ui
@@ -249,7 +247,7 @@ fn nothing(args: &Args, cx: &Cx, source: Option<&Source>) -> Result<(), CommandE
         cx.ui.status(format!("No usage at {gateway} matches."));
         if args.is_recent() {
             cx.ui.hint(format!(
-                "This is of the last {DAYS} days; `--since all` covers everything."
+                "This is of the last {RECENT_DAYS} days; `--since all` covers everything."
             ));
         }
         return Ok(());

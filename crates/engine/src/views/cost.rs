@@ -115,6 +115,9 @@ impl By {
     }
 }
 
+/// How many days before today an answer goes back where the question names no time, session or link.
+pub const RECENT_DAYS: u16 = 30;
+
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub struct CostQuery {

@@ -6,9 +6,12 @@ use siglum_domain::access::Limits;
 use siglum_domain::price::Prices;
 use siglum_domain::{AgentName, RepositoryId, Timestamp};
 use siglum_engine::identity::repositories;
-use siglum_engine::views::cost::{self, By, CostKey, CostQuery, CostReportJson, CostRow, Costs};
+use siglum_engine::views::cost::{
+    self, By, CostKey, CostQuery, CostReportJson, CostRow, Costs, RECENT_DAYS,
+};
 use siglum_engine::views::overview::COUNT_MOST;
 use siglum_ledger::{LedgerError, Transaction, read};
+use siglum_platform::clock;
 
 use super::sessions::wanted_links;
 use crate::admission::Launcher;
@@ -16,12 +19,18 @@ use crate::app::App;
 use crate::problem::Problem;
 #[cfg(test)]
 use crate::problem_responses::Problems;
-use crate::query::{Query, SESSION_RULE};
+use crate::query::{Query, SESSION_RULE, TIME_RULE};
 use crate::reach::{is_within, wanted_repositories};
 #[cfg(test)]
 use crate::shared_schemas::CostReport;
 #[cfg(test)]
 use crate::wire::LabelInput;
+
+/// From when on messages can count.
+const SINCE_RULE: &str = "a time such as 2026-01-31T23:59:59Z, or `all`";
+
+/// How long a day is.
+const DAY_SECONDS: i64 = 24 * 60 * 60;
 
 const ROWS: usize = 100;
 const ROWS_MOST: usize = 10_000;
@@ -31,7 +40,7 @@ const ROWS_MOST: usize = 10_000;
     security(("launcher" = [])),
     params(
         ("by" = Option<String>, Query, description = "Group usage by this; days are in UTC", pattern = r"^(session|turn|day|agent|model|repository|branch|issue|pr|role|pipeline|commit)$"),
-        ("since" = Option<String>, Query, description = "Only messages from this time on (RFC 3339)", pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
+        ("since" = Option<String>, Query, description = "Only messages from this time on (RFC 3339), or `all`; by default, from the start of the day (UTC) 30 days ago on, or all where `until`, a session or a link is given", pattern = r"^(all|20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)$"),
         ("until" = Option<String>, Query, description = "Only messages before this time (RFC 3339)", pattern = r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
         ("session" = Option<String>, Query, description = "Only this session", pattern = r"^ses_[0-9a-f]{32}$"),
         ("issue_number" = Option<i64>, Query, description = "Only turns with this issue", minimum = 1, maximum = 9_007_199_254_740_991_i64),
@@ -118,20 +127,35 @@ fn cost_query(query: &mut Query) -> Result<CostQuery, Problem> {
     let words = By::ALL.map(By::word).join(", ");
     let find = |word: &str| By::ALL.into_iter().find(|by| by.word() == word);
     let by = query.named("by", find, &format!("expected one of {words}"))?;
-    let (since, until) = query.period()?;
+    let since = |word: &str| match word {
+        "all" => Some(None),
+        _ => word.parse().ok().map(Some),
+    };
+    let since: Option<Option<Timestamp>> = query.named("since", since, SINCE_RULE)?;
+    let until = query.parsed("until", TIME_RULE)?;
+    let session = query.parsed("session", SESSION_RULE)?;
+    let links = wanted_links(query)?;
+    let is_narrowed = until.is_some() || session.is_some() || !links.is_empty();
+    let usual = (!is_narrowed).then(|| recent(clock::now()));
     Ok(CostQuery {
-        session: query.parsed("session", SESSION_RULE)?,
+        session,
         agent: query.named(
             "agent",
             |t| AgentName::new(t).ok(),
             "1 to 64 of the characters a-z 0-9 -",
         )?,
         model: query.text("model", 200)?,
-        since,
+        since: since.unwrap_or(usual),
         until,
-        links: wanted_links(query)?,
+        links,
         ..CostQuery::by(by.unwrap_or(By::Session))
     })
+}
+
+/// When the first of the days began in UTC that an answer is of where nothing narrows it.
+fn recent(now: Timestamp) -> Timestamp {
+    let today = now.seconds().div_euclid(DAY_SECONDS);
+    Timestamp::from_seconds((today - i64::from(RECENT_DAYS)) * DAY_SECONDS)
 }
 
 /// The day in UTC.

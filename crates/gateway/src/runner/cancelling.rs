@@ -3,16 +3,26 @@
 
 use tokio::sync::{mpsc, watch};
 
+use crate::app::App;
 use crate::runs::Control;
 use crate::runs::agent::AgentError;
 
-/// Waits for an agent that starts, unless somebody cancels its run meanwhile: then it is let go.
+/// What ends the start of a run because the gateway stops.
+pub(super) const STOPPING: &str = "stopping";
+
+/// Waits for an agent that starts, unless somebody cancels its run or stops the gateway meanwhile: then it is let go.
 pub(super) async fn unless_cancelled<T>(
+    app: &App,
     controls: &mut mpsc::Receiver<Control>,
     work: impl Future<Output = Result<T, AgentError>>,
 ) -> Result<T, AgentError> {
+    let mut stopping = app.stopping();
     tokio::select! {
         biased;
+        () = stops(&mut stopping) => {
+            let text = "the gateway stopped while the agent started";
+            Err(AgentError::new(STOPPING, text))
+        }
         by = cancelled(controls) => {
             let text = format!("cancelled by {by} while the agent started");
             Err(AgentError::new("cancelled", text))

@@ -14,7 +14,7 @@ use siglum_platform::clock::Ids;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
-use super::cancelling::unless_cancelled;
+use super::cancelling::{STOPPING, unless_cancelled};
 use super::drive::{Drive, process_over};
 use super::keys::{self, prompt_key};
 use super::leasing::{self, Leasing, lose, release, renewing};
@@ -302,7 +302,7 @@ impl Beginning {
             let has = is_newest && native.is_some() && warm.native() == native.as_ref();
             if has && warm.lives() && !self.runs_once() {
                 let opening = self.opening(native.as_ref(), &cwd);
-                unless_cancelled(controls, warm.again(&opening)).await?;
+                unless_cancelled(&self.app, controls, warm.again(&opening)).await?;
                 return Ok(warm);
             }
             drop(warm);
@@ -310,7 +310,7 @@ impl Beginning {
         }
         let opening = self.opening(native.as_ref(), &cwd);
         let mut agent = self.launch(&opening, controls).await?;
-        unless_cancelled(controls, agent.open(&opening)).await?;
+        unless_cancelled(&self.app, controls, agent.open(&opening)).await?;
         Ok(agent)
     }
 
@@ -372,7 +372,8 @@ impl Beginning {
             over: handed.over,
         };
         // What is written is not broken off: nobody would know what became of it.
-        let agent = unless_cancelled(controls, Agent::start(start, self.plan.way)).await?;
+        let agent =
+            unless_cancelled(&self.app, controls, Agent::start(start, self.plan.way)).await?;
         if let Some(process) = siglum_platform::process(agent.pid()) {
             let bound = self
                 .app
@@ -563,6 +564,7 @@ fn trace(ask: &Ask, turn: TurnId) -> TraceId {
 
 fn problem(error: &AgentError) -> Problem {
     match error.code {
+        STOPPING => Problem::stopping(),
         "cancelled" => Problem::conflict("cancelled", error.text.clone()),
         "cannot-resume" => Problem::conflict("cannot-resume", error.text.clone()),
         "invalid-model" => Problem::invalid("model", error.text.clone()),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use siglum_domain::{InteractionId, SessionId, Tenant, Timestamp, TurnId, TurnKey};
 use siglum_platform::clock;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc, oneshot};
 
 use super::agent::Agent;
 use super::{Ask, IfBusy, Log, Running, key_reused};
@@ -32,7 +32,7 @@ const GOING_MOST: usize = 256;
 
 /// What a session has here.
 pub(crate) struct Slot {
-    /// One run at a time, in the order in which they came.
+    /// One run at a time, in the order in which they came. Closed once the gateway is told to stop.
     gate: Arc<Semaphore>,
     waiting: AtomicUsize,
     state: Mutex<State>,
@@ -189,6 +189,14 @@ impl Runs {
         Ok(placed.running)
     }
 
+    /// Has nobody wait for the place of a session any more: whoever does goes to another gateway at once, however long the
+    /// run before it takes.
+    pub(crate) fn refuse_waiting(&self) {
+        for slot in self.slots().values() {
+            slot.gate.close();
+        }
+    }
+
     /// Waits until no run goes on, or waits for the place of its session.
     pub(crate) async fn idle(&self) {
         let all = u32::try_from(GOING_MOST).unwrap_or(u32::MAX);
@@ -236,7 +244,10 @@ impl Runs {
         let session = match ask.if_busy {
             IfBusy::Refuse => {
                 let place = Arc::clone(&slot.gate).try_acquire_owned();
-                place.map_err(|_| slot.busy())?
+                place.map_err(|refused| match refused {
+                    TryAcquireError::NoPermits => slot.busy(),
+                    TryAcquireError::Closed => Problem::stopping(),
+                })?
             }
             IfBusy::Queue => slot.wait().await?,
             IfBusy::Steer | IfBusy::Cancel => {
@@ -321,7 +332,7 @@ impl Slot {
         // Also where whoever waits goes.
         let _waits = Waits(&self.waiting);
         let place = Arc::clone(&self.gate).acquire_owned().await;
-        Ok(place.expect("because nobody closes it"))
+        place.map_err(|_| Problem::stopping())
     }
 
     fn busy(&self) -> Problem {

@@ -74,3 +74,51 @@ fn usage_is_summed_up_as_the_command_does() {
         first.get("/v1/cost").problem(403, "forbidden");
     });
 }
+
+#[test]
+fn an_answer_that_names_no_time_is_of_the_last_days() {
+    each_store(|store| {
+        let gateway = Gateway::start(store);
+        let launcher = gateway.launcher();
+        let created = launcher.create(&linked("old", &json!({ "issue_number": 1 })));
+        let (old, client) = (id(&created), gateway.client(&secret(&created)));
+        turn(&client, &old, "a", "m-1", 100);
+        let get = |query: &str| launcher.get(&format!("/v1/cost{query}")).is(200);
+        let written = |query: &str| get(query)["total"]["tokens"]["output"].clone();
+        until("the gateway's worker has counted", || {
+            written("") == 100 && get("")["waiting"] == 0
+        });
+        // Whole quarters of an hour, and a day more than an answer goes back.
+        let past = 31 * 24 * 60 * 60 * 1_000_000_000_i64;
+        store.sql(&format!("UPDATE usages SET at = at - {past}"));
+        store.sql(&format!(
+            "UPDATE usage_quarters SET start = start - {past}, last_at = last_at - {past}"
+        ));
+        let created = launcher.create(&linked("new", &json!({ "issue_number": 2 })));
+        let client = gateway.client(&secret(&created));
+        turn(&client, &id(&created), "a", "m-1", 7);
+        until("the gateway's worker has counted", || {
+            written("?since=all") == 107
+        });
+        assert_eq!(written(""), 7);
+        let recent = get("?by=issue");
+        assert_eq!(outputs(&recent), [(Some("2"), 7)]);
+        let since = recent["since"].as_str().expect("it says from when");
+        assert!(since.ends_with("T00:00:00Z"), "{since}");
+        assert_eq!(get(&format!("?by=issue&since={since}")), recent);
+        assert_eq!(get("?since=all").get("since"), None, "all count");
+        for narrowed in [
+            "until=2099-01-01T00:00:00Z",
+            &format!("session={old}"),
+            "issue_number=1",
+        ] {
+            let answer = get(&format!("?{narrowed}"));
+            assert_ne!(answer["total"]["tokens"]["output"], 7, "{answer}");
+            assert_eq!(answer.get("since"), None, "{narrowed}: {answer}");
+        }
+        assert_eq!(written("?agent=nobody&since=all"), 0);
+        assert_eq!(get("?repository=nowhere")["since"], json!(since));
+        launcher.get("/v1/cost?since=All").refuses("since");
+        launcher.get("/v1/cost?since=").refuses("since");
+    });
+}

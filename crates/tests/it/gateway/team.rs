@@ -414,7 +414,7 @@ fn a_question_has_one_answer_at_every_door() {
             let cost = ["cost", "--by", by, "--since", "all"];
             let answer = world.json(&repo.dir, &cost);
             assert_eq!(answer["total"]["tokens"]["output"], 100, "{answer}");
-            let path = format!("/v1/cost?by={by}&repository=github.com/o/r");
+            let path = format!("/v1/cost?by={by}&since=all&repository=github.com/o/r");
             assert_eq!(get(&path), answer);
             let team = colleague.json(&clone.dir, &[&cost[..], &["--team"]].concat());
             assert_eq!(without(team, &["source"]), answer);

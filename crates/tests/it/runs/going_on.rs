@@ -14,7 +14,7 @@ pub(super) fn serve(store: &Store, more: &[(&str, &str)]) -> Gateway {
 }
 
 /// The same with these arguments.
-fn serve_with(store: &Store, own: &[&str], more: &[(&str, &str)]) -> Gateway {
+pub(super) fn serve_with(store: &Store, own: &[&str], more: &[(&str, &str)]) -> Gateway {
     let root = store.world.root.display().to_string();
     let log = format!("{root}/acp.log");
     let mut variables = vec![

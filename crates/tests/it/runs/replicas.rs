@@ -1,10 +1,12 @@
 //! Two gateways on one PostgreSQL store: a client that comes to either of them cannot tell which one runs the agent.
 
 use std::io::Read;
+use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::going_on::{messages_to_agent, resumed, serve};
+use super::going_on::{messages_to_agent, resumed, serve, serve_with};
 use crate::gateway::server::{Gateway, on_a_server};
 use crate::harness::until;
 use crate::messages::played::{arguments, events_of, send, text, to};
@@ -222,6 +224,105 @@ fn a_gateway_that_is_killed_hands_its_session_to_a_message_that_waits_elsewhere(
         let again = send(&second, &body);
         assert_eq!(again["end"]["status"], "failed", "{again}");
         assert_eq!(text(&again), "one", "what it said is kept");
+        assert_eq!(messages_to_agent(store, "session/prompt").len(), 2);
+    });
+}
+
+/// So long a lease is taken for; what is handed on does not wait for its end.
+const TERM: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_gateway_that_stops_hands_its_session_to_a_message_that_waits_elsewhere() {
+    on_a_server(|store| {
+        let mut one = serve_with(store, &["--drain-seconds", "0"], &[]);
+        let two = one.beside(store);
+        let (first, second) = (one.launcher(), two.launcher());
+        let mut next = to(&json!("S1"), "next");
+        next["if_busy"] = json!("queue");
+        let (stopped, ()) = meanwhile(&first, &to(&json!("S1"), "!say begun\n!sleep 60"), || {
+            until("it runs", || runs(&second, "S1"));
+            let client = &second;
+            std::thread::scope(|scope| {
+                let waits = scope.spawn(move || send(client, &next));
+                one.signal(Signal::TERM);
+                let since = Instant::now();
+                assert_eq!(text(&waits.join().unwrap()), "next");
+                assert!(since.elapsed() < TERM / 2, "{:?}", since.elapsed());
+            });
+        });
+        assert_eq!(stopped["end"]["error"]["code"], "gateway-stopped");
+        assert_eq!(one.over(), Some(0));
+        assert_eq!(store.sql("SELECT count(*) FROM open_turns"), "0");
+    });
+}
+
+#[test]
+fn a_gateway_that_stops_lets_go_of_an_agent_that_starts() {
+    on_a_server(|store| {
+        let hangs = store.world.root.join("hangs");
+        std::fs::write(&hangs, "").unwrap();
+        let variables = [
+            ("PLAYED_ACP_START", "hang"),
+            ("PLAYED_ACP_WHILE", hangs.to_str().unwrap()),
+        ];
+        let mut one = serve_with(store, &["--drain-seconds", "0"], &variables);
+        let two = one.beside(store);
+        let (first, second) = (one.launcher(), two.launcher());
+        let mut body = to(&json!("S1"), "first");
+        body["turn_key"] = json!("k-1");
+        std::thread::scope(|scope| {
+            let asked = &body;
+            let sent = scope.spawn(move || first.post("/v1/messages", asked));
+            until("its agent starts", || {
+                !messages_to_agent(store, "initialize").is_empty()
+            });
+            one.signal(Signal::TERM);
+            let since = Instant::now();
+            let stopped = sent.join().unwrap();
+            assert_eq!(stopped.header("retry-after"), Some("1"));
+            stopped.problem(503, "stopping");
+            assert_eq!(one.over(), Some(0));
+            std::fs::remove_file(&hangs).unwrap();
+            // Whoever sent it goes on at the gateway that is left, and nothing is in the way.
+            assert_eq!(text(&send(&second, &body)), "first");
+            assert!(since.elapsed() < TERM / 2, "{:?}", since.elapsed());
+        });
+    });
+}
+
+#[test]
+fn messages_that_wait_are_sent_elsewhere_as_soon_as_their_gateway_stops() {
+    on_a_server(|store| {
+        let mut one = serve_with(store, &["--drain-seconds", "3600"], &[]);
+        let two = one.beside(store);
+        let (first, second) = (one.launcher(), two.launcher());
+        let begins = to(&json!("S1"), "!ask c1 Go on?\n!say to its end");
+        let (ended, ()) = meanwhile(&first, &begins, || {
+            let path = answer_of(&open_interaction(&second, "S1"));
+            let mut next = to(&json!("S1"), "next");
+            next["if_busy"] = json!("queue");
+            next["turn_key"] = json!("k-2");
+            next["issue_number"] = json!(42);
+            let (client, asked) = (&first, &next);
+            std::thread::scope(|scope| {
+                let waits = scope.spawn(move || client.post("/v1/messages", asked));
+                let linked = "SELECT count(*) FROM statements WHERE kind = 'link_attached'";
+                until("it came as far as the run before it", || {
+                    store.sql(linked) == "1"
+                });
+                one.signal(Signal::TERM);
+                let sent_away = waits.join().unwrap();
+                assert_eq!(sent_away.header("retry-after"), Some("1"));
+                sent_away.problem(503, "stopping");
+                assert!(runs(&second, "S1"), "the run before it goes on");
+                let client = &second;
+                let waits = scope.spawn(move || send(client, asked));
+                second.post(&path, &json!({ "approved": true })).is(200);
+                assert_eq!(text(&waits.join().unwrap()), "next");
+            });
+        });
+        assert_eq!(ended["end"]["status"], "done", "{ended}");
+        assert_eq!(one.over(), Some(0));
         assert_eq!(messages_to_agent(store, "session/prompt").len(), 2);
     });
 }

@@ -151,6 +151,63 @@ mod tests {
         assert_eq!(setting(&unit, "KillMode"), Some("mixed"));
     }
 
+    /// The commands of a unit, as systemd runs them.
+    fn commands(unit: &str) -> Vec<String> {
+        let named = |line: &str| {
+            let (key, command) = line.split_once('=')?;
+            let is_command = matches!(key, "ExecStart" | "ExecStartPost");
+            is_command.then(|| command.replace("$$", "$").replace("%%", "%"))
+        };
+        unit.lines().filter_map(named).collect()
+    }
+
+    /// 20 days of the timer, which ends now; each backup is as old as it would be.
+    const TWENTY_DAYS: &str = r#"
+for ago in $(seq 480 -1 1); do
+    hour=$(date -u -d "-$ago hours" +%Y-%m-%dT%H)
+    touch -d "-$ago hours" "$hour.db"
+    ln -f "$hour.db" "${hour%T*}.db"
+done
+"#;
+
+    #[test]
+    fn backups_of_24_hours_and_14_days_are_kept() {
+        let timer = workspace::read(&facts::source("systemd/siglum-backup.timer")).unwrap();
+        assert_eq!(setting(&timer, "OnCalendar"), Some("hourly"));
+        let unit = workspace::read(&facts::source("systemd/siglum-backup.service")).unwrap();
+        let dir = std::env::temp_dir().join(format!("siglum-backups-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let shell = |script: &str| {
+            let mut sh = programs::program("sh");
+            let ran = sh
+                .args(["-euc", script])
+                .current_dir(&dir)
+                .output()
+                .unwrap();
+            assert!(ran.status.success(), "{script}: {ran:?}");
+            String::from_utf8(ran.stdout).unwrap().trim().to_owned()
+        };
+        // What the program does, but for what is in the file.
+        files::write(&dir.join("siglum"), "#!/bin/sh\n: >\"$2\"\n").unwrap();
+        files::executable(&dir.join("siglum")).unwrap();
+        shell(TWENTY_DAYS);
+        let here = dir.to_str().unwrap();
+        for command in commands(&unit) {
+            let command = command.replace("/var/lib/siglum-backups", here);
+            let program = format!("{here}/siglum");
+            let command = command.replace("/usr/bin/siglum", &program);
+            // systemd does not look for files by the patterns of a command.
+            shell(&format!("set -f; {command}"));
+        }
+        let count = |names: &str| shell(&format!("ls {names} | wc -l"));
+        assert_eq!(count("????-??-??T??.db"), "24");
+        let days = count("????-??-??.db");
+        // The last backup of the fifteenth day is not 14 days old until the hour of that.
+        assert!(["14", "15"].contains(&days.as_str()), "{days}");
+        shell(r#"hour=$(ls *T*.db | tail -n 1); [ "$hour" -ef "${hour%T*}.db" ]"#);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
     #[test]
     fn what_stands_in_units_is_filled() {
         let facts = facts::Facts::load().unwrap();

@@ -3,7 +3,7 @@
 use siglum_domain::SessionId;
 use siglum_engine::views::cost::CostReportJson;
 
-use super::{Answer, Args};
+use super::{Answer, Args, Since};
 use crate::commands::team::{linked, reader, redact};
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -18,6 +18,10 @@ pub(super) fn find(args: &Args, cx: &Cx) -> Result<Answer, CommandError> {
         until: args.until,
     };
     let (reader, mut parameters) = reader(cx, &args.place, period)?;
+    if args.since == Some(Since::All) {
+        // A gateway, too, answers for the last days where it is asked for no time.
+        parameters.push(("since", "all".to_owned()));
+    }
     if let Some(session) = &args.session {
         let id = session.parse::<SessionId>().map_err(|_| {
             CommandError::usage("`--session` with `--team` needs the whole id of a session")
