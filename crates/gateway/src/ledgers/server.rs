@@ -272,6 +272,9 @@ fn run(connection: &mut PostgresConnection, mut job: Job) -> Option<Unavailable>
 fn serve_probes(mut connection: PostgresConnection, probes: &Receiver<Probe>, load: &Load) {
     let mut away: Option<(Instant, Unavailable)> = None;
     while let Ok(probe) = probes.recv() {
+        if matches!(&probe, Probe::Job(job) if !job.is_wanted()) {
+            continue;
+        }
         let recent = away.as_ref().filter(|(at, _)| at.elapsed() < PAUSE_MOST);
         if let Some((_, why)) = recent {
             match probe {

@@ -228,7 +228,8 @@ impl Ledgers {
         self.give("probe", Threads::probe, job).await.map(output_as)
     }
 
-    /// Counts something of what is stored, for the metrics. On a server it waits for no connection that requests use.
+    /// Counts something of what is stored, for the metrics. On a server it waits for no connection that requests use. It ends
+    /// when nobody waits for it any more.
     pub(crate) async fn count<T: Send + 'static>(
         &self,
         tenant: &Tenant,
@@ -239,7 +240,8 @@ impl Ledgers {
             #[cfg(feature = "postgres")]
             Threads::Server(server) => {
                 let _turn = server.turn_to_count().await;
-                self.probe(tenant, work).await
+                let job = Job::reading(tenant, work);
+                self.give("probe", Threads::probe, job).await.map(output_as)
             }
         }
     }
