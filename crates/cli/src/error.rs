@@ -170,6 +170,7 @@ impl From<LedgerError> for CommandError {
             }
             LedgerError::Outdated { .. }
             | LedgerError::Refused
+            | LedgerError::Cancelled
             | LedgerError::NoSession(_)
             | LedgerError::Storage(_) => None,
         };

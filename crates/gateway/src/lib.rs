@@ -8,6 +8,7 @@ mod addressed;
 mod admission;
 mod app;
 mod audit_note;
+mod behind;
 #[cfg(feature = "postgres")]
 mod blobs;
 mod body;

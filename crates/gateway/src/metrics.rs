@@ -1,5 +1,6 @@
 //! What the gateway counts, in Prometheus' text form.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -8,6 +9,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
+use siglum_engine::share::project;
+use tokio::sync::Mutex;
 
 /// Which requests are counted together. No id is among the labels.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -34,6 +37,45 @@ pub(crate) struct Standing {
     pub(crate) conflicts: u64,
 }
 
+/// How far behind the work is that nobody waits for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Behind {
+    /// By the kind of what is delivered to.
+    pub(crate) deliveries: BTreeMap<&'static str, BehindDeliveries>,
+    /// Sessions that the search index lacks.
+    pub(crate) unindexed: u64,
+    /// Sessions whose newest entries are in no sum yet.
+    pub(crate) unfolded: u64,
+}
+
+impl Behind {
+    /// The kind of all that is of no known one.
+    pub(crate) const OTHER_KIND: &'static str = "other";
+
+    /// Adds what another store lacks.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (kind, more) in &other.deliveries {
+            let of_kind = self.deliveries.entry(kind).or_default();
+            of_kind.receipts += more.receipts;
+            of_kind.parked += more.parked;
+            of_kind.seconds = of_kind.seconds.max(more.seconds);
+        }
+        self.unindexed += other.unindexed;
+        self.unfolded += other.unfolded;
+    }
+}
+
+/// How far behind deliveries of one kind are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct BehindDeliveries {
+    /// Receipts that are due.
+    pub(crate) receipts: u64,
+    /// For how long the oldest of them has been.
+    pub(crate) seconds: u64,
+    /// Sessions that are set aside.
+    pub(crate) parked: u64,
+}
+
 /// Which runs are counted together: how they ended, and with which code; none where nothing went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfRun {
@@ -54,7 +96,7 @@ struct OfJob {
     outcome: &'static str,
 }
 
-/// Which times of the store are counted together.
+/// Which times of the store, or which deliveries, are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfKind {
     kind: &'static str,
@@ -73,6 +115,9 @@ pub(crate) struct Metrics {
     telemetry: Telemetry,
     runs: Runs,
     ticks: Ticks,
+    lags: Lags,
+    /// When it was last counted what is behind.
+    pub(crate) counted: Mutex<Option<Instant>>,
     pub(crate) connections: Gauge,
     /// Open streams of sealed turns.
     pub(crate) streams: Gauge,
@@ -104,6 +149,7 @@ impl Metrics {
         let telemetry = Telemetry::register(&mut registry);
         let runs = Runs::register(&mut registry);
         let ticks = Ticks::register(&mut registry);
+        let lags = Lags::register(&mut registry);
         add(&mut registry);
         Self {
             registry,
@@ -112,6 +158,8 @@ impl Metrics {
             telemetry,
             runs,
             ticks,
+            lags,
+            counted: Mutex::default(),
             connections,
             streams,
             turns,
@@ -124,6 +172,7 @@ impl Metrics {
 struct Runs {
     started: Counter,
     running: Gauge,
+    waiting: Gauge,
     ended: Family<OfRun, Counter>,
 }
 
@@ -131,13 +180,17 @@ impl Runs {
     fn register(registry: &mut Registry) -> Self {
         let registry = registry.sub_registry_with_prefix("runs");
         let (started, running) = (Counter::default(), Gauge::default());
+        let waiting = Gauge::default();
         let ended = Family::<OfRun, Counter>::default();
         registry.register("started", "Runs whose turn was opened", started.clone());
         registry.register("active", "Runs in progress", running.clone());
+        let help = "Messages that wait for the runs of their sessions";
+        registry.register("waiting", help, waiting.clone());
         registry.register("ended", "Ended runs, by status and code", ended.clone());
         Self {
             started,
             running,
+            waiting,
             ended,
         }
     }
@@ -165,6 +218,59 @@ impl Ticks {
             late,
         }
     }
+}
+
+/// The gauges of what is behind.
+struct Lags {
+    receipts: Family<OfKind, Gauge>,
+    seconds: Family<OfKind, Gauge>,
+    parked: Family<OfKind, Gauge>,
+    unindexed: Gauge,
+    unfolded: Gauge,
+}
+
+impl Lags {
+    fn register(registry: &mut Registry) -> Self {
+        let lags = Self {
+            receipts: Family::default(),
+            seconds: Family::default(),
+            parked: Family::default(),
+            unindexed: Gauge::default(),
+            unfolded: Gauge::default(),
+        };
+        let help = "Sealed turns that are not delivered, by the kind of projection or endpoint";
+        registry.register("delivery_waiting", help, lags.receipts.clone());
+        let help = "For how long the oldest of them has not been delivered";
+        let seconds = lags.seconds.clone();
+        registry.register_with_unit("delivery_behind", help, Unit::Seconds, seconds);
+        let help = "Sessions whose deliveries were refused and are not tried again";
+        registry.register("delivery_parked", help, lags.parked.clone());
+        let help = "Sessions that wait for the search index";
+        registry.register("search_waiting", help, lags.unindexed.clone());
+        let help = "Sessions whose newest entries are not summed up";
+        registry.register("sessions_unfolded", help, lags.unfolded.clone());
+        lags.set(&Behind::default());
+        lags
+    }
+
+    /// Sets all of them: a kind of which there is nothing any more is not behind.
+    fn set(&self, behind: &Behind) {
+        let kinds = project::KINDS.iter().chain([&Behind::OTHER_KIND]);
+        for kind in kinds.copied() {
+            let of = OfKind { kind };
+            let now = behind.deliveries.get(kind).copied().unwrap_or_default();
+            self.receipts.get_or_create(&of).set(gauge(now.receipts));
+            self.seconds.get_or_create(&of).set(gauge(now.seconds));
+            self.parked.get_or_create(&of).set(gauge(now.parked));
+        }
+        self.unindexed.set(gauge(behind.unindexed));
+        self.unfolded.set(gauge(behind.unfolded));
+    }
+}
+
+/// A number as a gauge has it.
+fn gauge(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 /// The counts of what is handed to the threads of the store. Cheap to clone.
@@ -305,9 +411,18 @@ impl Metrics {
         self.ticks.ended.get_or_create(&OfTick { outcome }).inc();
     }
 
+    /// So many messages wait for the runs of their sessions.
+    pub(crate) fn runs_waiting(&self, messages: usize) {
+        self.runs.waiting.set(gauge(messages as u64));
+    }
+
+    /// Notes how far behind the work is that nobody waits for.
+    pub(crate) fn note_behind(&self, behind: &Behind) {
+        self.lags.set(behind);
+    }
+
     /// Notes how telemetry stands.
     pub(crate) fn standing(&self, standing: Standing) {
-        let gauge = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         self.telemetry.waiting.set(gauge(standing.waiting));
         self.telemetry.unassigned.set(gauge(standing.unassigned));
         self.telemetry.conflicts.set(gauge(standing.conflicts));

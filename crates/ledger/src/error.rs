@@ -41,6 +41,9 @@ pub enum LedgerError {
     /// The work in the transaction ended it for a reason of its own. Nothing was written.
     #[error("the transaction was rejected")]
     Refused,
+    /// Whoever waited for it has gone. Nothing was written.
+    #[error("the work was cancelled")]
+    Cancelled,
     /// What is stored does not have the form it should.
     #[error("the ledger is damaged: {0}")]
     Damaged(String),
@@ -59,7 +62,11 @@ impl LedgerError {
     pub const fn is_out_of_reach(&self) -> bool {
         !matches!(
             self,
-            Self::Refused | Self::Damaged(_) | Self::NoSession(_) | Self::Storage(_)
+            Self::Refused
+                | Self::Cancelled
+                | Self::Damaged(_)
+                | Self::NoSession(_)
+                | Self::Storage(_)
         )
     }
 

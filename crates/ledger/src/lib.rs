@@ -11,6 +11,7 @@
 mod access;
 mod attempt;
 mod audit;
+mod cancellation;
 mod columns;
 mod commits;
 mod contexts;
@@ -57,6 +58,7 @@ mod verbs;
 pub use access::{Access, TokenRecord};
 pub use attempt::{Refusal, attempt, attempt_read};
 pub use audit::{Audit, AuditFilter};
+pub use cancellation::Cancellation;
 pub use commits::{CheckpointFilter, CommitFilter, Commits};
 pub use contexts::{
     ContextGap, ContextRecord, ContextRun, ContextTurn, ContextTurnKind, Contexts, LastRun,

@@ -1,5 +1,6 @@
 //! `siglum otel`: servers that get traces.
 
+mod behind;
 mod destinations;
 mod probes;
 mod turns;

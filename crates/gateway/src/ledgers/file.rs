@@ -181,6 +181,9 @@ fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
 fn read_all(path: &Path, id: LedgerId, jobs: &Mutex<Receiver<Job>>) {
     let mut ledger = None;
     while let Some(mut job) = next(jobs) {
+        if !job.is_wanted() {
+            continue;
+        }
         if ledger.is_none() {
             match SqliteLedger::open_known(path, id) {
                 Ok(opened) => ledger = Some(opened),
@@ -191,6 +194,10 @@ fn read_all(path: &Path, id: LedgerId, jobs: &Mutex<Receiver<Job>>) {
             }
         }
         let Some(open) = &mut ledger else { continue };
+        if let Err(error) = open.cancel_by(job.cancellation()) {
+            job.fail(&error);
+            continue;
+        }
         // A transaction that was open is rolled back, and the next job gets a ledger of its own.
         if catch_unwind(AssertUnwindSafe(|| job.run(open))).is_err() {
             ledger = None;

@@ -5,7 +5,7 @@ use std::any::Any;
 use siglum_domain::Tenant;
 use siglum_domain::redact::Redactor;
 use siglum_engine::Here;
-use siglum_ledger::{Ledger, LedgerError};
+use siglum_ledger::{Cancellation, Ledger, LedgerError};
 use siglum_platform::clock::{self, Ids};
 use tokio::sync::oneshot;
 
@@ -48,6 +48,8 @@ pub(super) struct Job {
     pub(super) tenant: Tenant,
     work: Work,
     done: Option<JobOutput>,
+    /// The way to end it, where it only reads.
+    cancellation: Option<Cancellation>,
     tell: oneshot::Sender<Result<JobOutput, Unavailable>>,
 }
 
@@ -65,9 +67,36 @@ impl Job {
             tenant: tenant.clone(),
             work: Box::new(work),
             done: None,
+            cancellation: None,
             tell,
         };
         (job, told)
+    }
+
+    /// A job that only reads, which ends once nobody waits for it. Others go on: whoever sent them may ask what came of them.
+    pub(super) fn reading<T: Send + 'static>(
+        tenant: &Tenant,
+        work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
+    ) -> (Self, JobReply) {
+        let (job, told) = Self::new(tenant, work);
+        let cancellation = Some(Cancellation::default());
+        (
+            Self {
+                cancellation,
+                ..job
+            },
+            told,
+        )
+    }
+
+    /// The way to end it, where it only reads.
+    pub(super) fn cancellation(&self) -> Option<Cancellation> {
+        self.cancellation.clone()
+    }
+
+    /// Whether it is to be done: it writes, or somebody waits for it.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.cancellation.is_none() || !self.tell.is_closed()
     }
 
     /// Does it. Nobody is told yet.

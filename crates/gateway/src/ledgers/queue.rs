@@ -1,7 +1,8 @@
 //! Jobs of all tenants that wait for one of a few connections.
 //!
 //! Each tenant has a line, and the lines take turns, so that a tenant with much to do waits for itself. Where all is
-//! full, whoever has most waiting gives way. What waits too long is refused, and what nobody can do is refused at once.
+//! full, whoever has most waiting gives way. What waits too long is refused, and what nobody can do is refused at once. What
+//! nobody waits for any more is not done.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -122,8 +123,9 @@ impl Queue {
     pub(super) fn take(&self) -> Option<Job> {
         let mut state = self.state();
         loop {
-            if let Some(next) = state.next(self.bounds.share()) {
-                self.load.waiting(state.waiting);
+            let next = state.next(self.bounds.share());
+            self.load.waiting(state.waiting);
+            if let Some(next) = next {
                 self.load.in_use.inc();
                 self.load.waited(next.since.elapsed());
                 return Some(next.job);
@@ -153,7 +155,7 @@ impl Queue {
         }
         tracing::error!("no connection to the store: {why}");
         state.down = Some(why.clone());
-        let refused = state.drain(Duration::ZERO);
+        let refused = state.drain(|_| true);
         self.count_refused(&mut state, refused.len());
         self.load.waiting(state.waiting);
         drop(state);
@@ -195,7 +197,7 @@ impl Queue {
                 self.say(&mut state, waited);
             }
             if waited >= self.bounds.wait {
-                let late = state.drain(self.bounds.wait);
+                let late = state.drain(|next| next.since.elapsed() >= self.bounds.wait);
                 self.count_refused(&mut state, late.len());
                 self.load.waiting(state.waiting);
                 drop(state);
@@ -213,6 +215,15 @@ impl Queue {
             let slept = self.first.wait_timeout(state, next.saturating_sub(waited));
             (state, _) = slept.unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Drops the jobs that nobody waits for any more.
+    pub(super) fn drop_unwanted(&self) {
+        let mut state = self.state();
+        let unwanted = state.drain(|next| !next.job.is_wanted());
+        self.load.waiting(state.waiting);
+        drop(state);
+        drop(unwanted);
     }
 
     /// Takes no more jobs. Those that wait are done.
@@ -261,17 +272,26 @@ impl State {
 
     /// The next job, of a tenant of which fewer than `share` are running.
     fn next(&mut self, share: usize) -> Option<Waiting> {
-        let mut turns = self.turns.iter();
-        let at = turns.position(|tenant| self.lines[tenant].running < share)?;
-        let tenant = self.turns.remove(at)?;
-        let line = self.lines.get_mut(&tenant)?;
-        let next = line.waiting.pop_front()?;
-        line.running += 1;
-        if !line.waiting.is_empty() {
-            self.turns.push_back(tenant);
+        loop {
+            let mut turns = self.turns.iter();
+            let at = turns.position(|tenant| self.lines[tenant].running < share)?;
+            let tenant = self.turns.remove(at)?;
+            let line = self.lines.get_mut(&tenant)?;
+            let next = line.waiting.pop_front()?;
+            self.waiting -= 1;
+            let is_wanted = next.job.is_wanted();
+            line.running += usize::from(is_wanted);
+            match (line.waiting.is_empty(), is_wanted) {
+                (true, _) if line.running == 0 => drop(self.lines.remove(&tenant)),
+                (true, _) => {}
+                (false, true) => self.turns.push_back(tenant),
+                // It was no turn.
+                (false, false) => self.turns.push_front(tenant),
+            }
+            if is_wanted {
+                return Some(next);
+            }
         }
-        self.waiting -= 1;
-        Some(next)
     }
 
     fn done(&mut self, tenant: &Tenant) {
@@ -304,14 +324,14 @@ impl State {
         Some(last.job)
     }
 
-    /// Takes out what waits for so long.
-    fn drain(&mut self, waited: Duration) -> Vec<Job> {
+    /// Takes out some of what waits.
+    fn drain(&mut self, is_due: impl Fn(&Waiting) -> bool) -> Vec<Job> {
         let mut drained = Vec::new();
         for line in self.lines.values_mut() {
-            let is_due = |next: &Waiting| next.since.elapsed() >= waited;
-            while line.waiting.front().is_some_and(is_due) {
-                drained.extend(line.waiting.pop_front().map(|next| next.job));
-            }
+            let all = std::mem::take(&mut line.waiting).into_iter();
+            let (due, rest): (VecDeque<_>, _) = all.partition(&is_due);
+            line.waiting = rest;
+            drained.extend(due.into_iter().map(|next| next.job));
         }
         let lines = &mut self.lines;
         lines.retain(|_, line| line.running > 0 || !line.waiting.is_empty());
@@ -352,6 +372,27 @@ mod tests {
     fn push(queue: &Queue, name: &str) -> Result<JobReply, Unavailable> {
         let (job, answer) = Job::new(&tenant(name), |_, _| ());
         queue.push(job).map(|()| answer)
+    }
+
+    #[test]
+    fn a_read_that_nobody_waits_for_any_more_is_not_done() {
+        let queue = queue(2, 100, LONG);
+        let read = |name: &str| {
+            let (job, answer) = Job::reading(&tenant(name), |_, _| ());
+            queue.push(job).unwrap();
+            answer
+        };
+        let (left, written) = (read("a"), push(&queue, "a").unwrap());
+        let (only, stayed) = (read("b"), read("c"));
+        drop((left, written, only));
+        // Whoever writes may ask later what came of it.
+        assert_eq!([take(&queue), take(&queue)], ["a", "c"]);
+        assert!(!queue.state().lines.contains_key(&tenant("b")));
+        let (left, written) = (read("a"), push(&queue, "a").unwrap());
+        assert_eq!(queue.state().waiting, 2);
+        drop((left, written, stayed));
+        queue.drop_unwanted();
+        assert_eq!(queue.state().waiting, 1);
     }
 
     /// Whose job is next.

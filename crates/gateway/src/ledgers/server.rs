@@ -6,14 +6,14 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use prometheus_client::registry::Registry;
 use siglum_domain::Tenant;
 use siglum_ledger::{
-    BlobSettings, ConnectionLimit, LedgerError, PostgresConnection, PostgresSettings,
+    BlobSettings, Cancellation, ConnectionLimit, LedgerError, PostgresConnection, PostgresSettings,
 };
 use tokio::sync::oneshot;
 
@@ -30,6 +30,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const PAUSE_MOST: Duration = Duration::from_secs(2);
 
+/// How often a server is asked to end a statement that goes on.
+const AGAIN: Duration = Duration::from_millis(100);
+
 /// Lists tenants of a server.
 type List = fn(&mut PostgresConnection) -> Result<Vec<Tenant>, LedgerError>;
 
@@ -43,6 +46,7 @@ enum Probe {
 pub(super) struct Server {
     queue: Arc<Queue>,
     probes: SyncSender<Probe>,
+    cancelled: SyncSender<Cancellation>,
     load: Load,
     /// Whoever counts what is stored: one at a time, so that it is in the way of no other probe.
     counting: tokio::sync::Mutex<()>,
@@ -87,12 +91,16 @@ impl Server {
         }
         let watched = Arc::clone(&queue);
         thread::spawn(move || watched.watch());
+        let (cancelled, ended) = sync_channel(limits.queue);
+        let shortened = Arc::clone(&queue);
+        thread::spawn(move || end_cancelled(&ended, &shortened));
         let (probes, taken) = sync_channel(limits.queue);
         let counted = load.clone();
         thread::spawn(move || serve_probes(prober, &taken, &counted));
         Ok(Self {
             queue,
             probes,
+            cancelled,
             load,
             counting: tokio::sync::Mutex::default(),
         })
@@ -146,6 +154,12 @@ impl Server {
         self.queue.push(job)
     }
 
+    /// Ends a read that is cancelled, wherever it is.
+    pub(super) fn end(&self, cancelled: Cancellation) {
+        // Where too many end at once, the next statement is not begun.
+        let _ = give(&self.cancelled, cancelled);
+    }
+
     pub(super) fn probe(&self, job: Job) -> Result<(), Unavailable> {
         give(&self.probes, Probe::Job(job))
     }
@@ -192,6 +206,27 @@ fn serve(mut connection: PostgresConnection, queue: &Queue) {
     }
 }
 
+/// Ends reads that nobody waits for any more: those that wait are dropped, and those that run are ended by the server.
+fn end_cancelled(cancelled: &Receiver<Cancellation>, queue: &Queue) {
+    let mut running: Vec<Cancellation> = Vec::new();
+    loop {
+        let next = match running.is_empty() {
+            true => cancelled.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            false => cancelled.recv_timeout(AGAIN),
+        };
+        match next {
+            Ok(next) => {
+                running.push(next);
+                running.extend(cancelled.try_iter());
+                queue.drop_unwanted();
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        running.retain(Cancellation::interrupt);
+    }
+}
+
 /// Tries to connect, after longer and longer pauses. Gives up where the queue is closed.
 fn mend(connection: &mut PostgresConnection, queue: &Queue) -> bool {
     let mut pause = PAUSE;
@@ -208,7 +243,12 @@ fn mend(connection: &mut PostgresConnection, queue: &Queue) -> bool {
 /// is none.
 fn run(connection: &mut PostgresConnection, mut job: Job) -> Option<Unavailable> {
     let tenant = job.tenant.clone();
-    let work = || connection.with(&tenant, |ledger| job.run(ledger));
+    let work = || {
+        connection.with(&tenant, |ledger| {
+            ledger.cancel_by(job.cancellation());
+            job.run(ledger);
+        })
+    };
     match catch_unwind(AssertUnwindSafe(work)) {
         // One that panicked has no result. Its connection is gone, and with it its transaction.
         Ok(Ok(())) | Err(_) => {
@@ -232,6 +272,9 @@ fn run(connection: &mut PostgresConnection, mut job: Job) -> Option<Unavailable>
 fn serve_probes(mut connection: PostgresConnection, probes: &Receiver<Probe>, load: &Load) {
     let mut away: Option<(Instant, Unavailable)> = None;
     while let Ok(probe) = probes.recv() {
+        if matches!(&probe, Probe::Job(job) if !job.is_wanted()) {
+            continue;
+        }
         let recent = away.as_ref().filter(|(at, _)| at.elapsed() < PAUSE_MOST);
         if let Some((_, why)) = recent {
             match probe {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use prometheus_client::registry::Registry;
 use siglum_domain::Tenant;
 use siglum_engine::Here;
-use siglum_ledger::{Durability, Ledger, LedgerError, write};
+use siglum_ledger::{Cancellation, Durability, Ledger, LedgerError, write};
 use tokio::sync::Mutex;
 
 use super::Unavailable;
@@ -62,6 +62,31 @@ impl Threads {
             Self::File(file) => file.probe(job),
             #[cfg(feature = "postgres")]
             Self::Server(server) => server.probe(job),
+        }
+    }
+
+    /// Ends a read that nobody waits for any more.
+    fn end(&self, read: Cancellation) {
+        read.cancel();
+        match self {
+            // It looks by itself.
+            Self::File(_) => {}
+            #[cfg(feature = "postgres")]
+            Self::Server(server) => server.end(read),
+        }
+    }
+}
+
+/// Whoever waits for a read, which ends when this is dropped before it was done.
+struct Waiting<'a> {
+    threads: &'a Threads,
+    read: Option<Cancellation>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(read) = self.read.take() {
+            self.threads.end(read);
         }
     }
 }
@@ -203,7 +228,8 @@ impl Ledgers {
         self.give("probe", Threads::probe, job).await.map(output_as)
     }
 
-    /// Counts something of what is stored, for the metrics. On a server it waits for no connection that requests use.
+    /// Counts something of what is stored, for the metrics. On a server it waits for no connection that requests use. It ends
+    /// when nobody waits for it any more.
     pub(crate) async fn count<T: Send + 'static>(
         &self,
         tenant: &Tenant,
@@ -214,18 +240,19 @@ impl Ledgers {
             #[cfg(feature = "postgres")]
             Threads::Server(server) => {
                 let _turn = server.turn_to_count().await;
-                self.probe(tenant, work).await
+                let job = Job::reading(tenant, work);
+                self.give("probe", Threads::probe, job).await.map(output_as)
             }
         }
     }
 
-    /// Does something that only reads.
+    /// Does something that only reads. It ends when nobody waits for it any more.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         tenant: &Tenant,
         work: impl FnMut(&Here<'_>, &mut dyn Ledger) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
-        let job = Job::new(tenant, work);
+        let job = Job::reading(tenant, work);
         self.give_to_read(job).await.map(output_as)
     }
 
@@ -252,10 +279,15 @@ impl Ledgers {
         (job, told): (Job, JobReply),
     ) -> Result<JobOutput, Unavailable> {
         let active = self.2.begin(kind);
+        let mut waiting = Waiting {
+            threads: &self.0,
+            read: job.cancellation(),
+        };
         let done = match to(&self.0, job) {
             Ok(()) => told.await.unwrap_or(Err(Unavailable::Broken)),
             Err(why) => Err(why),
         };
+        waiting.read = None;
         active.end(done.as_ref().map_or_else(Unavailable::outcome, |_| "done"));
         done
     }
@@ -317,5 +349,56 @@ mod tests {
         for work in slow {
             work.await.unwrap().unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn a_read_ends_when_nobody_waits_for_it_any_more() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("ledger.db");
+        let store = Store::File(file, Written(Arc::new(|| {})));
+        let limits = Limits {
+            readers: 1,
+            ..Limits::default()
+        };
+        let ledgers = Ledgers::open(&store, &limits).unwrap();
+        let local = Ledgers::local();
+        let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+        let (ended, mut ends) = tokio::sync::mpsc::unbounded_channel();
+        // Two that read until they cannot: one waits for the other.
+        let endless: Vec<_> = (0..2)
+            .map(|n| {
+                let (ledgers, local) = (ledgers.clone(), local.clone());
+                let (begun, ended) = (begun.clone(), ended.clone());
+                tokio::spawn(async move {
+                    let work = ledgers.read(&local, move |_, ledger| {
+                        begun.send(n).unwrap();
+                        let read: Result<(), _> = read(ledger, |tx| {
+                            loop {
+                                tx.parked()?;
+                            }
+                        });
+                        ended.send(read.unwrap_err()).unwrap();
+                    });
+                    work.await
+                })
+            })
+            .collect();
+        let first = begins.recv().await.unwrap();
+        let look = |ledger: &mut dyn Ledger| read(ledger, |tx| tx.parked().map(drop));
+        let next = ledgers.read(&local, move |_, ledger| look(ledger));
+        let within = tokio::time::timeout(Duration::from_millis(300), next).await;
+        assert!(within.is_err(), "the only one who reads is busy");
+        for work in endless.iter().rev() {
+            work.abort();
+        }
+        let next = ledgers.read(&local, move |_, ledger| look(ledger));
+        let within = tokio::time::timeout(Duration::from_secs(1), next).await;
+        assert!(matches!(within, Ok(Ok(Ok(())))), "{within:?}");
+        let why = ends.recv().await.unwrap();
+        assert!(matches!(why, LedgerError::Cancelled), "{why}");
+        assert!(
+            begins.try_recv().is_err(),
+            "{first}: the other was not begun"
+        );
     }
 }

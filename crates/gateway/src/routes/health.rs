@@ -9,6 +9,7 @@ use siglum_engine::share::ingest;
 use siglum_ledger::read;
 
 use crate::app::App;
+use crate::behind;
 use crate::ledgers::{Ledgers, Unavailable};
 use crate::metrics::Standing;
 use crate::problem::Problem;
@@ -59,6 +60,8 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, Proble
 pub(crate) async fn metrics(State(app): State<App>) -> impl IntoResponse {
     let form = "text/plain; version=0.0.4; charset=utf-8";
     app.metrics().standing(standing(&app).await);
+    behind::note(&app).await;
+    app.metrics().runs_waiting(app.runs().waiting());
     ([(header::CONTENT_TYPE, form)], app.metrics().text())
 }
 

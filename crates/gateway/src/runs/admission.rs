@@ -208,6 +208,15 @@ impl Runs {
         GOING_MOST - self.going.available_permits()
     }
 
+    /// Messages that wait for the runs of their sessions.
+    pub(crate) fn waiting(&self) -> usize {
+        let slots = self.slots();
+        let waiting = slots
+            .values()
+            .map(|slot| slot.waiting.load(Ordering::Acquire));
+        waiting.sum()
+    }
+
     /// Lets go of agents that wait for another message, and waits until no run goes on.
     pub(crate) async fn end(&self) {
         for slot in self.slots().values() {

@@ -10,8 +10,9 @@ use super::hints;
 use super::settings::PostgresSettings;
 use super::tx::{Access, Tx};
 use super::{check, migrate};
+use crate::cancellation::Interruptible;
 use crate::sqlite::Open;
-use crate::{BlobWork, Durability, Ledger, LedgerError, SearchIndex, Transaction};
+use crate::{BlobWork, Cancellation, Durability, Ledger, LedgerError, SearchIndex, Transaction};
 
 /// The ledger of one tenant in PostgreSQL, through one connection.
 pub struct PostgresLedger {
@@ -22,6 +23,8 @@ pub struct PostgresLedger {
     key: [u8; 32],
     /// The database knows no notifications.
     is_mute: bool,
+    /// Whether anybody still waits for what it reads; nothing where that is not asked.
+    cancellation: Option<Cancellation>,
 }
 
 impl PostgresLedger {
@@ -64,7 +67,13 @@ impl PostgresLedger {
             id: own.id,
             key: own.key,
             is_mute: false,
+            cancellation: None,
         }
+    }
+
+    /// Lets what it reads from now on be cancelled, or no more.
+    pub fn cancel_by(&mut self, cancellation: Option<Cancellation>) {
+        self.cancellation = cancellation;
     }
 
     /// The connection, if it was not lost.
@@ -109,19 +118,35 @@ impl PostgresLedger {
         durability: Option<Durability>,
         work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), LedgerError>,
     ) -> Result<(), Ended> {
-        let access = match durability {
-            Some(_) => Access::Write,
-            None => Access::Read,
+        let (access, cancellation) = match durability {
+            Some(_) => (Access::Write, None),
+            None => (Access::Read, self.cancellation.clone()),
         };
+        let is_cancelled = || {
+            let cancellation = cancellation.as_ref();
+            cancellation.is_some_and(Cancellation::is_cancelled)
+        };
+        if is_cancelled() {
+            return Err(Ended::Failed(LedgerError::Cancelled));
+        }
         let begun = self.begun(begun::opening(durability));
         // A panic of `work` drops the connection, and with it the transaction.
         let mut link = begun.map_err(Ended::Failed)?;
+        link.cancellation.clone_from(&cancellation);
+        let running = cancellation.as_ref();
+        let running = running.map(|cancellation| cancellation.begin(&link.interrupt));
         let of = (self.settings.tenant.as_str(), self.id, access);
         let done = begun::run(&mut link, of, self.settings.blobs.as_ref(), work);
-        if !matches!(done, Err(Ended::Lost(_))) {
+        link.cancellation = None;
+        // What is to end its statement may come late, and would end one of somebody else.
+        let was_interrupted = running.is_some_and(Interruptible::end);
+        if !was_interrupted && !matches!(done, Err(Ended::Lost(_))) {
             self.link = Some(link);
         }
-        done
+        done.map_err(|ended| match is_cancelled() {
+            true => Ended::Failed(LedgerError::Cancelled),
+            false => ended,
+        })
     }
 
     /// The connection, if it was not lost.

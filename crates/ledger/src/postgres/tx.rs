@@ -77,6 +77,7 @@ impl<'a> Tx<'a> {
 
     /// Runs a statement and gives the number of rows that it wrote.
     pub(super) fn run(&mut self, sql: &str, of: &[Value<'_>]) -> Result<u64> {
+        self.link.check_wanted()?;
         let done = self.link.prepare(sql).and_then(|statement| {
             let values = with_tenant(&self.tenant, of);
             let params: Vec<Value<'_>> = values.iter().map(|v| v as _).collect();
@@ -92,6 +93,7 @@ impl<'a> Tx<'a> {
         of: &[Value<'_>],
         mut take: impl FnMut(&Row) -> Result<()>,
     ) -> Result<()> {
+        self.link.check_wanted()?;
         let mut stopped = None;
         let done = self.link.prepare(sql).and_then(|statement| {
             let values = with_tenant(&self.tenant, of);

@@ -127,6 +127,7 @@ impl From<rusqlite::Error> for LedgerError {
         use rusqlite::ErrorCode as Code;
         match error.sqlite_error_code() {
             Some(Code::DatabaseBusy | Code::DatabaseLocked) => Self::Busy,
+            Some(Code::OperationInterrupted) => Self::Cancelled,
             Some(
                 Code::DiskFull
                 | Code::ReadOnly

@@ -321,6 +321,17 @@ pub(crate) fn siglum(store: &Store, args: &[&str]) -> Value {
     answer["data"].take()
 }
 
+/// What the gateway counts under a name, with its labels if it has any; nothing where it did not yet.
+pub(crate) fn counted(gateway: &Gateway, name: &str) -> u64 {
+    let metrics = gateway.stranger().get("/metrics").text;
+    let line = metrics
+        .lines()
+        .find(|line| line.starts_with(&format!("{name} ")));
+    let count = line.and_then(|line| line.rsplit(' ').next());
+    assert!(count.is_some() || name.contains('{'), "{name} in {metrics}");
+    count.map_or(0, |count| count.parse().unwrap())
+}
+
 /// What is stored, as far as a request that is refused must not change it: rows by table, and the sessions as they are
 /// listed.
 pub(crate) fn stored(store: &Store, gateway: &Gateway) -> (String, Value) {

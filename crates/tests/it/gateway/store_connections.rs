@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use super::client::{Client, Reply};
-use super::server::{Gateway, Store, base, on_a_server, token};
+use super::raw;
+use super::server::{Gateway, Store, base, counted, on_a_server, token};
 use crate::harness::{World, until};
 
 const TENANTS: [&str; 6] = ["tests", "one", "two", "three", "four", "five"];
@@ -25,16 +27,6 @@ fn connections_of(store: &Store) -> u64 {
     let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
          AND application_name = 'siglum'";
     store.sql(sql).parse().unwrap()
-}
-
-/// What the gateway counts under a name.
-fn counted(gateway: &Gateway, name: &str) -> u64 {
-    let metrics = gateway.stranger().get("/metrics").text;
-    let line = metrics
-        .lines()
-        .find(|line| line.starts_with(&format!("{name} ")));
-    let count = line.and_then(|line| line.rsplit(' ').next());
-    count.expect(&metrics).parse().unwrap()
 }
 
 #[test]
@@ -145,6 +137,59 @@ fn a_request_that_gets_no_connection_in_time_is_told_and_the_operator_is_served(
         });
         let log = std::fs::read_to_string(store.world.root.join("gateway.err")).unwrap();
         assert!(log.contains("wait for one of 1 connections"), "{log}");
+    });
+}
+
+#[test]
+fn a_list_that_nobody_waits_for_any_more_ends_while_others_hold_it_up() {
+    on_a_server(|store| {
+        let (gateway, clients) = served(store, "2");
+        for client in &clients {
+            client.get("/v1/pipelines").is(200);
+        }
+        let asking = token(store, "tests", None, None).0;
+        until("the gateway is alone", || connections_of(store) <= 2);
+        // Not one that is looked at for metrics.
+        let lock = Lock::on(store, "pipelines");
+        // One of them has the only connection for requests, and the others wait for that.
+        let asking: Vec<raw::Raw> = (0..3)
+            .map(|_| {
+                let mut one = raw::connect(&gateway);
+                let words = format!(
+                    "GET /v1/pipelines HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {asking}\r\n\r\n"
+                );
+                assert!(one.say(words.as_bytes()));
+                one
+            })
+            .collect();
+        until("they wait", || {
+            counted(&gateway, "siglum_store_connections_in_use") >= 1
+                && counted(&gateway, "siglum_store_waiting") >= 1
+        });
+        let left = Instant::now();
+        drop(asking);
+        until("nobody waits, and the connection is free", || {
+            counted(&gateway, "siglum_store_connections_in_use") == 0
+                && counted(&gateway, "siglum_store_waiting") == 0
+        });
+        // A lock that is not given is waited for ten seconds.
+        assert!(
+            left.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            left.elapsed()
+        );
+        let patient = clients[1].clone();
+        let patient = thread::spawn(move || patient.get("/v1/pipelines"));
+        until("the next one waits for the lock", || {
+            counted(&gateway, "siglum_store_connections_in_use") >= 1
+        });
+        drop(lock);
+        patient.join().unwrap().is(200);
+        for client in &clients {
+            client.get("/v1/pipelines").is(200);
+        }
+        assert_eq!(counted(&gateway, "siglum_store_refused_total"), 0);
+        assert!(connections_of(store) <= 2);
     });
 }
 

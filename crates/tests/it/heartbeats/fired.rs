@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::played::{put, ran, texts, ticks};
-use crate::gateway::server::{each_store, each_store_at_once, on_a_file};
+use crate::gateway::server::{counted, each_store, each_store_at_once, on_a_file};
 use crate::harness::{until, until_within};
 use crate::messages::played::{AGENT, serve};
 
@@ -53,6 +53,24 @@ fn ten_isolated_ticks_have_ten_contexts_and_one_route() {
         }
         assert_eq!(ticks(&client, "fast", "failed"), Vec::<Value>::new());
         drop(beside);
+    });
+}
+
+#[test]
+fn ticks_are_counted_by_their_end_and_how_late_they_began() {
+    each_store(|store| {
+        let gateway = serve(store, &[]);
+        let client = gateway.launcher();
+        let count = |name: &str| counted(&gateway, &format!("siglum_heartbeat_ticks_{name}"));
+        assert_eq!(count("late_seconds_count"), 0);
+        put(&client, "wombat", &json!({ "every": "1h" }));
+        ran(&client, "wombat", "ran");
+        until("the tick is counted", || {
+            count("ended_total{outcome=\"done\"}") == 1
+        });
+        assert_eq!((count("active"), count("late_seconds_count")), (0, 1));
+        let metrics = gateway.stranger().get("/metrics").text;
+        assert!(!metrics.contains("wombat"), "{metrics}");
     });
 }
 

@@ -77,7 +77,7 @@ fn name_repository(gateway: &Gateway) {
 }
 
 /// One turn of a session that a caller named so, in a trace if one is given.
-fn driven(gateway: &Gateway, name: &str, keys: &[&str], traceparent: Option<&str>) {
+pub(super) fn driven(gateway: &Gateway, name: &str, keys: &[&str], traceparent: Option<&str>) {
     let created = gateway.launcher().create(&base(name));
     let (session, mut own) = (id(&created), gateway.client(&secret(&created)));
     let (epoch, mut head) = own.lease(&session, name);

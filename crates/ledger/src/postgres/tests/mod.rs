@@ -1,6 +1,7 @@
 //! What belongs to a server: its schema, its locks, its connection.
 
 mod blobs;
+mod cancelling;
 mod losses;
 mod opening;
 mod shared_connection;

@@ -456,3 +456,33 @@ fn scrubbing_does_not_wait_for_ever_for_a_reader_that_stands_still() {
     let took = begun.elapsed();
     assert!(took < Duration::from_secs(3), "{took:?}");
 }
+
+#[test]
+fn a_read_that_nobody_waits_for_ends_and_the_next_one_is_whole() {
+    const ENDLESS: &str =
+        "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT max(n) FROM n";
+    let home = Home::furnished();
+    let mut ledger = home.open(command(1)).unwrap();
+    let cancellation = Cancellation::default();
+    ledger.cancel_by(Some(cancellation.clone())).unwrap();
+    let leaving = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        cancellation.cancel();
+    });
+    let begun = Instant::now();
+    let transaction = ledger.begin(TransactionBehavior::Deferred);
+    let ended: Result<(), LedgerError> = transaction.and_then(|tx| {
+        let most: i64 = tx.query_row(ENDLESS, [], |row| row.get(0))?;
+        panic!("it counted to {most}");
+    });
+    assert!(matches!(ended, Err(LedgerError::Cancelled)), "{ended:?}");
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    leaving.join().unwrap();
+    assert!(ledger.db.is_autocommit(), "no transaction is open");
+    let next = ledger.read(&mut |_| panic!("nobody waits for it"));
+    assert!(matches!(next, Err(LedgerError::Cancelled)), "{next:?}");
+    ledger.cancel_by(Some(Cancellation::default())).unwrap();
+    ledger.read(&mut |tx| tx.parked().map(drop)).unwrap();
+    ledger.cancel_by(None).unwrap();
+    decline(&mut ledger, "and one that writes").unwrap();
+}
