@@ -118,9 +118,12 @@ fn damaged_index(wrong: Vec<String>, why: &str) -> Check {
 
 /// The chain of the audit.
 fn chain(report: &audit::Report) -> Check {
-    let entries = ui::count(report.entries);
     if report.is_sound() {
-        let text = format!("{entries} entries, each chained to the one before");
+        let text = ui::counted(
+            report.entries,
+            "entry, the first of its chain",
+            "entries, each chained to the one before",
+        );
         return Check::ok("audit", text);
     }
     let places = ui::plural(report.count, "place");
