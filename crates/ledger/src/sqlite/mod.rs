@@ -17,6 +17,7 @@ mod listing;
 mod log;
 mod migrate;
 mod open;
+mod own_log;
 mod pinned;
 mod projections;
 mod replicas;
@@ -30,6 +31,7 @@ pub use bound::NearestBound;
 pub use cost::Cost;
 pub use migrate::SCHEMA;
 pub use open::{Open, SqliteLedger};
+pub use own_log::LogRest;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use sums::{miscounts, unlike};
 pub use sums::{sum_all, sums_on};
