@@ -21,6 +21,7 @@ mod own_log;
 mod pinned;
 mod projections;
 mod replicas;
+mod scrub;
 mod search;
 mod sessions;
 mod sums;

@@ -302,21 +302,6 @@ fn create(path: &Path) -> Result<(), LedgerError> {
     Ok(())
 }
 
-impl SqliteLedger {
-    /// Writes the file anew, since freed pages keep their bytes until then, and cuts off the log.
-    fn cut_off(&self) -> Result<(), LedgerError> {
-        self.db.execute_batch("VACUUM")?;
-        let busy: i64 = self
-            .db
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-        if busy == 0 {
-            Ok(())
-        } else {
-            Err(LedgerError::Busy)
-        }
-    }
-}
-
 impl Ledger for SqliteLedger {
     fn id(&self) -> LedgerId {
         self.id
@@ -361,9 +346,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn scrub(&mut self) -> Result<(), LedgerError> {
-        self.scrub_index()?;
-        // The worker's transactions are short. One that stands still never ends its own.
-        patiently(self.wait, || self.cut_off())
+        self.write_anew()
     }
 
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {
