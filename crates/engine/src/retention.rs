@@ -64,7 +64,8 @@ impl Removed {
 }
 
 /// Lets go of what is older than it is kept, a bounded part of it. `versions` are the versions of edited files, where the
-/// store has any beside it. The audit tells how much went.
+/// store has any beside it. The audit tells how much went. What went may be left in the store's files: whoever lets go of
+/// the last part scrubs them, which others wait for.
 ///
 /// # Errors
 /// Those of the ledger or of the object store; what went before is gone.
@@ -130,6 +131,9 @@ fn drop_telemetry(
         telemetry += gone;
         has_more |= gone == TELEMETRY as u64;
     }
+    if telemetry > 0 {
+        tx.owe_scrub()?;
+    }
     if sessions + telemetry > 0 {
         let body = json!({ "sessions": sessions, "telemetry": telemetry });
         let entry = Entry::done(SIGLUM, Action::RetentionApplied).with(body);
@@ -168,6 +172,7 @@ fn forget_idle(
                 return Ok(0_u64);
             }
             forget_in(tx, here, session, Costs::Kept, SIGLUM)?;
+            tx.owe_scrub()?;
             Ok(1)
         });
         match done {

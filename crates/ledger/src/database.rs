@@ -94,6 +94,9 @@ pub(crate) trait Database {
     /// Bytes of rows that go are not to stay in the store's files.
     fn erase_securely(&mut self) -> Result<()>;
 
+    /// See [`Retention::owe_scrub`](crate::Retention::owe_scrub).
+    fn note_scrub(&mut self) -> Result<()>;
+
     /// Payloads as they were packed: those that are elsewhere are fetched. What is wrong with one is told of it alone.
     fn fetched(&self, payloads: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<Read<Vec<u8>>>>>;
 

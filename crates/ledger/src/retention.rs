@@ -36,4 +36,7 @@ pub trait Retention {
     /// Lets go of the audit's entries up to a number; gives how many went. The next entry is chained to the last one all
     /// the same.
     fn drop_audit(&mut self, number: u64) -> Result<u64>;
+    /// Notes that the store's files are to be scrubbed once nothing more goes, since something goes in this transaction.
+    /// Where a store has none for which that is worth waiting, there is nothing to note.
+    fn owe_scrub(&mut self) -> Result<()>;
 }

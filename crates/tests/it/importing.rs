@@ -12,7 +12,7 @@ use siglum_ledger::SqliteLedger;
 use super::harness::{OtlpSink, Repo, World, until, until_within};
 
 /// Where Claude Code keeps the transcripts of a repository.
-fn project(world: &World) -> PathBuf {
+pub(crate) fn project(world: &World) -> PathBuf {
     let dir = world.home().join(".claude/projects/-repo");
     fs::create_dir_all(&dir).unwrap();
     dir
@@ -23,7 +23,7 @@ fn now(repo: &Repo<'_>) -> String {
 }
 
 /// A prompt and its answer, as Claude Code 2.1 writes them.
-fn lines(repo: &Repo<'_>, native: &str, sidechain: Option<&str>) -> String {
+pub(crate) fn lines(repo: &Repo<'_>, native: &str, sidechain: Option<&str>) -> String {
     let at = now(repo);
     let line = |kind: &str, message: Value| {
         let mut line = json!({

@@ -30,6 +30,7 @@ broken! { Retention, RETENTION, LIMITED;
     Own idle_sessions(which: Option<SessionId>, before: Timestamp, now: Timestamp; limit) -> Vec<SessionId>;
     Own drop_old_telemetry(store: TelemetryStore, before: Timestamp; limit) -> u64;
     Own drop_audit(number: u64) -> u64;
+    Own owe_scrub() -> ();
 }
 
 impl BrokenTx<'_> {
@@ -84,5 +85,9 @@ impl BrokenTx<'_> {
         };
         let gone = self.good.drop_audit(number)?;
         Ok(gone + u64::from(self.state.fault == Fault::OneMore("drop_audit")))
+    }
+    /// What was noted says nothing to whoever asks for what is stored.
+    fn owe_scrub(&mut self) -> Result<()> {
+        self.good.owe_scrub()
     }
 }

@@ -1,4 +1,5 @@
-//! One SQLite file: a thread that writes, some that read, and one that tells whether it can be read.
+//! One SQLite file: a thread that writes, some that read, one that tells whether it can be read, and one that keeps the
+//! store's own log short.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use siglum_domain::LedgerId;
-use siglum_ledger::sqlite::Open;
+use siglum_ledger::sqlite::{LogRest, Open};
 use siglum_ledger::{Durability, Joined, Ledger, LedgerError, SqliteLedger, write};
 use siglum_platform::clock::{self, Ids};
 use siglum_platform::disk::{self, ROOM_NONE};
@@ -42,7 +43,8 @@ impl File {
         let ledger = SqliteLedger::open(path, how())?.in_parts()?;
         let id = ledger.id();
         let (writer, jobs) = sync_channel(limits.queue);
-        thread::spawn(move || write_all(ledger, &jobs, &written));
+        let log = OwnLog::kept_short(SqliteLedger::open_known(path, id)?);
+        thread::spawn(move || write_all(ledger, &jobs, &written, log));
         let (readers, jobs) = sync_channel(limits.queue);
         let jobs = Arc::new(Mutex::new(jobs));
         for _ in 0..limits.readers.max(1) {
@@ -101,7 +103,60 @@ pub(super) fn give<T>(to: &SyncSender<T>, job: T) -> Result<(), Unavailable> {
     })
 }
 
-fn write_all(mut ledger: SqliteLedger, jobs: &Receiver<Job>, written: &Written) {
+/// The store's own log, as the thread that writes knows it. Another thread copies the log, which may be long after somebody
+/// has read for long, and holds up no write; the short rest is left for between two writes.
+struct OwnLog {
+    /// Wakes the other thread.
+    written: SyncSender<()>,
+    /// When the rest was short.
+    short: Receiver<Instant>,
+}
+
+impl OwnLog {
+    fn kept_short(ledger: SqliteLedger) -> Self {
+        let (written, wakes) = sync_channel(1);
+        let (rest, short) = sync_channel(1);
+        thread::spawn(move || copy_all(&ledger, &wakes, &rest));
+        Self { written, short }
+    }
+
+    /// Cuts the log off if the rest was short a moment ago.
+    fn cut_off(&self, ledger: &SqliteLedger) {
+        let at = self.short.try_iter().last();
+        if at.is_some_and(|at| at.elapsed() < MAINTAIN) {
+            // Whoever reads may be in the way; then it is done the next time.
+            let _ = ledger.cut_log();
+        }
+    }
+}
+
+/// Copies the log whenever something was written, and until all of it is copied.
+fn copy_all(ledger: &SqliteLedger, wakes: &Receiver<()>, rest: &SyncSender<Instant>) {
+    let (mut is_behind, mut is_failing) = (false, false);
+    loop {
+        let next = match is_behind {
+            true => wakes.recv_timeout(MAINTAIN),
+            false => wakes.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        if next == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
+        let left = ledger.copy_log();
+        if let Err(error) = &left
+            && !is_failing
+        {
+            tracing::warn!("the log of the ledger was not copied into its file: {error}");
+        }
+        is_failing = left.is_err();
+        if matches!(left, Ok(LogRest::Short)) {
+            // One that is not taken is still there, and too old by then.
+            let _ = rest.try_send(Instant::now());
+        }
+        is_behind = matches!(left, Ok(LogRest::Short | LogRest::Long));
+    }
+}
+
+fn write_all(mut ledger: SqliteLedger, jobs: &Receiver<Job>, written: &Written, log: OwnLog) {
     let mut maintained = Instant::now();
     let mut is_news = false;
     loop {
@@ -118,13 +173,15 @@ fn write_all(mut ledger: SqliteLedger, jobs: &Receiver<Job>, written: &Written) 
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
+        log.cut_off(&ledger);
         if maintained.elapsed() >= MAINTAIN {
-            // Whoever reads may be in the way; then it is done the next time.
-            let _ = ledger.maintain();
+            // Where it is still at it, it looks again by itself.
+            let _ = log.written.try_send(());
             (written.0)();
             (maintained, is_news) = (Instant::now(), false);
         }
     }
+    drop(log);
     let _ = ledger.maintain();
     (written.0)();
 }

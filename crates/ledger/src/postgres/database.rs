@@ -112,6 +112,11 @@ impl Database for Tx<'_> {
         Ok(())
     }
 
+    /// The server clears away what went by itself.
+    fn note_scrub(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     fn fetched(&self, payloads: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<Read<Vec<u8>>>>> {
         Self::fetched(self, payloads)
     }

@@ -124,6 +124,13 @@ impl Database for Tx<'_> {
         Ok(self.db.pragma_update(None, "secure_delete", true)?)
     }
 
+    /// No note is like another one: who has scrubbed takes back the one that was there before, and none that came meanwhile.
+    fn note_scrub(&mut self) -> Result<()> {
+        let sql = "INSERT INTO meta (key, value) VALUES ('scrub', random()) \
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+        self.run(sql, &[]).map(drop)
+    }
+
     fn fetched(&self, payloads: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<Read<Vec<u8>>>>> {
         Ok(payloads.into_iter().map(|p| p.map(Ok)).collect())
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use siglum_domain::LedgerId;
 use siglum_domain::process::ProcessIdentity;
 
@@ -14,7 +14,7 @@ use crate::{Cancellation, Durability, Ledger, LedgerError, SearchIndex, Transact
 
 /// Above this size the store's own log is brought into its file. The first to open the file reads
 /// all of the log, so a short one keeps hooks quick.
-const CHECKPOINT_ABOVE: u64 = 128 << 10;
+pub(super) const CHECKPOINT_ABOVE: u64 = 128 << 10;
 /// Above this size it is brought in while long work goes on: half of the size at which hooks leave
 /// the ledger to the worker. Less would write pages over and over that the work touches again.
 const CHECKPOINT_AT_WORK_ABOVE: u64 = 8 << 20;
@@ -162,14 +162,6 @@ impl SqliteLedger {
         Ok(())
     }
 
-    /// The size of the store's own log in bytes.
-    #[must_use]
-    pub fn log_bytes(path: &Path) -> u64 {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        std::fs::metadata(log).map_or(0, |m| m.len())
-    }
-
     /// A number that is another one after each write of another connection, also of this process.
     ///
     /// # Errors
@@ -193,37 +185,6 @@ impl SqliteLedger {
 
     pub(super) const fn wait(&self) -> Duration {
         self.wait
-    }
-
-    /// Copies the log into the file, and cuts it off where nobody is in the way. Where others read
-    /// or write, the next one to come by does.
-    fn bring_in(&self) -> Result<(), LedgerError> {
-        // In every other mode the store keeps writers out for as long as it copies.
-        let (busy, log, copied) = self.checkpoint("PASSIVE")?;
-        if busy == 0 && log == copied {
-            self.checkpoint("TRUNCATE")?;
-        }
-        Ok(())
-    }
-
-    /// Whether somebody was in the way, how many pages the log has, and how many of them are in the
-    /// file now.
-    fn checkpoint(&self, mode: &str) -> Result<(i64, i64, i64), LedgerError> {
-        let pragma = format!("PRAGMA wal_checkpoint({mode})");
-        Ok(self.db.query_row(&pragma, [], three_numbers)?)
-    }
-
-    fn bring_in_above(&self, bytes: u64) -> Result<(), LedgerError> {
-        if Self::log_bytes(&self.path) <= bytes {
-            return Ok(());
-        }
-        self.db.busy_timeout(Duration::ZERO)?;
-        let tried = self.bring_in();
-        self.db.busy_timeout(self.wait)?;
-        match tried {
-            Ok(()) | Err(LedgerError::Busy) => Ok(()),
-            Err(error) => Err(error),
-        }
     }
 
     /// Begins a transaction, unless a newer program has migrated the store.
@@ -263,10 +224,6 @@ impl SqliteLedger {
 /// Changes with each write of another connection.
 pub(super) fn version(db: &Connection) -> Result<i64, LedgerError> {
     Ok(db.pragma_query_value(None, "data_version", |row| row.get(0))?)
-}
-
-fn three_numbers(row: &Row<'_>) -> rusqlite::Result<(i64, i64, i64)> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
 }
 
 fn connect(path: &Path, flags: OpenFlags, wait: Duration) -> Result<Connection, LedgerError> {
@@ -367,21 +324,6 @@ fn create(path: &Path) -> Result<(), LedgerError> {
     Ok(())
 }
 
-impl SqliteLedger {
-    /// Writes the file anew, since freed pages keep their bytes until then, and cuts off the log.
-    fn cut_off(&self) -> Result<(), LedgerError> {
-        self.db.execute_batch("VACUUM")?;
-        let busy: i64 = self
-            .db
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-        if busy == 0 {
-            Ok(())
-        } else {
-            Err(LedgerError::Busy)
-        }
-    }
-}
-
 impl Ledger for SqliteLedger {
     fn id(&self) -> LedgerId {
         self.id
@@ -426,9 +368,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn scrub(&mut self) -> Result<(), LedgerError> {
-        self.scrub_index()?;
-        // The worker's transactions are short. One that stands still never ends its own.
-        patiently(self.wait, || self.cut_off())
+        self.write_anew()
     }
 
     fn check(&mut self) -> Result<Vec<String>, LedgerError> {

@@ -1,16 +1,17 @@
 //! One token asks for much on many connections and takes nothing of it, or a byte each second: what it may hold is
-//! bounded, everybody else is served meanwhile, and what it held comes back.
+//! bounded, everybody else is served meanwhile, and what it held comes back. And somebody reads in the file itself for long.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use siglum_ledger::SqliteLedger;
 
 use super::bounds::connections;
 use super::client::{Client, id, secret, turn_body};
 use super::raw::{Raw, ask, connect};
-use super::server::{Gateway, base, each_store_at_once, tenant, token};
-use crate::harness::until_within;
+use super::server::{Gateway, base, each_store_at_once, on_a_file, siglum, tenant, token};
+use crate::harness::{Dice, until_within};
 
 /// Connections of the token that does not read.
 const READERS: usize = 300;
@@ -152,5 +153,86 @@ fn who_reads_slowly_takes_from_nobody_else() {
             b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
         )
         .is(200);
+    });
+}
+
+/// A text of 100 kB that can hardly be compressed.
+fn numbers(dice: &mut Dice) -> String {
+    let mut text = String::new();
+    while text.len() < 100_000 {
+        text.push_str(&format!("{} ", dice.roll(1_000_000)));
+    }
+    text
+}
+
+/// Whoever writes is waited for by others for at most ten seconds; this is far below, on a busy machine, too.
+const NOT_HELD_UP: Duration = Duration::from_secs(4);
+
+/// Commits a turn, creates a session, and has the gateway say that it is ready; gives how long the slowest of these took.
+fn write_some(gateway: &Gateway, worked: &mut (String, Client, u64, u64), text: &str) -> Duration {
+    let (session, client, epoch, head) = worked;
+    let key = format!("k{head}");
+    let mut turn = turn_body(*epoch, *head, &key);
+    turn["events"][1]["text"] = json!(text);
+    let mut slowest = Duration::ZERO;
+    let mut timed = |done: &mut dyn FnMut()| {
+        let begun = Instant::now();
+        done();
+        slowest = slowest.max(begun.elapsed());
+    };
+    timed(&mut || {
+        let done = client.turn(session, &key, &turn).unwrap().is(200);
+        *head = done["receipt"]["last"].as_u64().unwrap();
+    });
+    timed(&mut || drop(gateway.launcher().create(&base(&key))));
+    timed(&mut || drop(gateway.stranger().get("/readyz").is(200)));
+    assert!(slowest < NOT_HELD_UP, "{slowest:?}");
+    slowest
+}
+
+/// While somebody reads, what is written is copied into the file no further than that: the log grows, and nobody waits.
+/// Afterwards all of it is copied, and nobody waits for that either.
+#[test]
+fn a_long_read_of_the_file_holds_up_no_write() {
+    const LONG_LOG: u64 = 4 << 20;
+    on_a_file(|store| {
+        let gateway = Gateway::start(store);
+        // It would bring in the log, too.
+        let _worker = store.world.hold_worker();
+        let created = gateway.launcher().create(&base("S1"));
+        let (session, client) = (id(&created), gateway.client(&secret(&created)));
+        let (epoch, head) = client.lease(&session, "n");
+        let mut worked = (session, client, epoch, head);
+        let mut dice = Dice(1);
+        let reader = store.world.store();
+        reader
+            .execute_batch("BEGIN; SELECT count(*) FROM sessions")
+            .unwrap();
+        let log = || SqliteLedger::log_bytes(store.file());
+        let mut slowest = Duration::ZERO;
+        for _ in 0..100 {
+            let took = write_some(&gateway, &mut worked, &numbers(&mut dice));
+            slowest = slowest.max(took);
+        }
+        let long = log();
+        assert!(long > LONG_LOG, "{long} bytes");
+        // The commands that read most.
+        let copy = store.world.root.join("copy.db");
+        for command in [
+            &["cost", "--all"][..],
+            &["verify"],
+            &["backup", copy.to_str().unwrap()],
+        ] {
+            siglum(store, command);
+            let took = write_some(&gateway, &mut worked, "short");
+            slowest = slowest.max(took);
+        }
+        reader.execute_batch("COMMIT").unwrap();
+        until_within(SOON, "the log is short while writes go on", || {
+            let took = write_some(&gateway, &mut worked, &numbers(&mut dice));
+            slowest = slowest.max(took);
+            log() < LONG_LOG / 4
+        });
+        eprintln!("a log of {long} bytes, {slowest:?} for the slowest answer");
     });
 }

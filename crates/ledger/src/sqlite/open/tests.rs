@@ -10,6 +10,8 @@ use uuid::Uuid;
 use super::*;
 use crate::sqlite::SCHEMA;
 
+mod own_log;
+
 struct Home(tempfile::TempDir);
 
 impl Home {
@@ -50,6 +52,14 @@ fn command(id: u128) -> Open {
 }
 
 fn decline(ledger: &mut SqliteLedger, detail: &str) -> Result<(), LedgerError> {
+    decline_on(ledger, Durability::Process, detail)
+}
+
+fn decline_on(
+    ledger: &mut SqliteLedger,
+    durability: Durability,
+    detail: &str,
+) -> Result<(), LedgerError> {
     let decline = Decline {
         edge: "test".into(),
         reason: "r".into(),
@@ -57,7 +67,7 @@ fn decline(ledger: &mut SqliteLedger, detail: &str) -> Result<(), LedgerError> {
         place: None,
     };
     let key = blake3::hash(detail.as_bytes()).to_hex();
-    ledger.write(Durability::Process, &mut |tx| {
+    ledger.write(durability, &mut |tx| {
         tx.decline(&key, Timestamp::default(), &decline)
     })
 }
@@ -290,78 +300,6 @@ fn a_ledger_that_lacks_what_every_one_has_is_damaged() {
     let home = Home::new();
     std::fs::create_dir_all(home.path()).unwrap();
     assert_damaged(&home, command(1));
-}
-
-#[test]
-fn the_log_of_the_store_is_brought_in_when_it_is_long() {
-    let home = Home::furnished();
-    home.raw()
-        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-        .unwrap();
-    let mut hook = home.open(Open::Hook).unwrap();
-    decline(&mut hook, "short").unwrap();
-    hook.maintain().unwrap();
-    let short = SqliteLedger::log_bytes(&home.path());
-    assert!((1..CHECKPOINT_ABOVE).contains(&short), "{short}");
-    for n in 0..30 {
-        decline(&mut hook, &format!("{n}{}", "x".repeat(100_000))).unwrap();
-    }
-    drop(hook);
-    let long = SqliteLedger::log_bytes(&home.path());
-    assert!(long > CHECKPOINT_ABOVE, "a hook left {long} bytes");
-    let mut command = home.open(command(1)).unwrap();
-    command.maintain().unwrap();
-    assert_eq!(SqliteLedger::log_bytes(&home.path()), 0);
-    assert_eq!(declined(&mut command), 31);
-    assert_eq!(command.check().unwrap(), Vec::<String>::new());
-}
-
-#[test]
-fn a_log_that_somebody_reads_is_brought_in_later_and_holds_up_no_writer() {
-    let home = Home::furnished();
-    let mut hook = home.open(Open::Hook).unwrap();
-    let mut command = home.open(command(1)).unwrap();
-    decline(&mut hook, "before").unwrap();
-    let reader = home.raw();
-    let declines = || -> i64 {
-        let count = "SELECT count(*) FROM declines";
-        reader.query_row(count, [], |row| row.get(0)).unwrap()
-    };
-    reader.execute_batch("BEGIN").unwrap();
-    assert_eq!(declines(), 1);
-    for n in 0..30 {
-        decline(&mut hook, &format!("{n}{}", "x".repeat(100_000))).unwrap();
-    }
-    let start = Instant::now();
-    command.maintain().unwrap();
-    assert!(start.elapsed() < COMMAND_WAIT / 2, "it waited");
-    assert!(SqliteLedger::log_bytes(&home.path()) > CHECKPOINT_ABOVE);
-    decline(&mut hook, "meanwhile").unwrap();
-    assert_eq!(declines(), 1, "a reader has one state of the store");
-    reader.execute_batch("COMMIT").unwrap();
-    command.maintain().unwrap();
-    assert_eq!(SqliteLedger::log_bytes(&home.path()), 0);
-    assert_eq!(declined(&mut command), 32);
-    assert_eq!(command.check().unwrap(), Vec::<String>::new());
-}
-
-#[test]
-fn work_that_goes_on_brings_in_a_log_that_hooks_would_stumble_over() {
-    let home = Home::furnished();
-    let mut ledger = home.open(command(1)).unwrap();
-    ledger.maintain().unwrap();
-    let mut most = 0;
-    for n in 0..150 {
-        decline(&mut ledger, &format!("{n}{}", "x".repeat(100_000))).unwrap();
-        most = most.max(SqliteLedger::log_bytes(&home.path()));
-        ledger.maintain_at_work().unwrap();
-        let left = SqliteLedger::log_bytes(&home.path());
-        assert!(left <= CHECKPOINT_AT_WORK_ABOVE, "{left} bytes are left");
-    }
-    assert!(
-        most > CHECKPOINT_AT_WORK_ABOVE,
-        "the log had {most} bytes at most"
-    );
 }
 
 #[test]
