@@ -108,3 +108,19 @@ fn what_a_killed_worker_left_in_the_file_goes_though_nothing_else_does() {
     assert!(!is_left(&repo));
     assert_eq!(rewrites(&repo) - before, 1);
 }
+
+#[test]
+fn the_file_is_written_anew_where_telemetry_alone_goes() {
+    let world = World::new();
+    let repo = world.repo();
+    long_silent(&repo, 1);
+    let old = "INSERT INTO unassigned (at, signal, name, records, reason, bytes, payload) VALUES (1, 'logs', 'n', 1, 'no_session', 3, x'010203')";
+    world.store().execute(old, []).unwrap();
+    let before = rewrites(&repo);
+    repo.siglum(&["config", "set", "keep_telemetry", "30d"])
+        .ok();
+    work(&repo);
+    assert_eq!(world.count("SELECT count(*) FROM unassigned"), 0);
+    assert_eq!((forgotten(&repo), rewrites(&repo) - before), (0, 1));
+    assert!(!is_left(&repo));
+}
