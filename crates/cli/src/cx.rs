@@ -36,6 +36,19 @@ pub struct Cx {
     pub dir: PathBuf,
 }
 
+#[cfg(test)]
+impl Cx {
+    /// A quiet command whose home and directory are this one.
+    pub fn for_tests(dir: &Path) -> Self {
+        Self {
+            ui: Ui::new(crate::ui::Color::Never, true, true),
+            home: Home::at(dir.to_owned()),
+            config: Config::load(None),
+            dir: dir.to_owned(),
+        }
+    }
+}
+
 impl Cx {
     pub fn new(ui: Ui, dir: PathBuf, config: Config) -> Self {
         Self {

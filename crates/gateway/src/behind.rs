@@ -10,7 +10,7 @@ use siglum_ledger::{Lag, Ledger, LedgerError, read};
 
 use crate::app::App;
 use crate::ledgers::{Ledgers, Unavailable};
-use crate::metrics::Behind;
+use crate::metrics::{Behind, BehindDeliveries};
 
 /// How long it is counted in one tenant: probes of the store wait for it.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -61,9 +61,11 @@ fn count_in(here: &Here<'_>, ledger: &mut dyn Ledger) -> Result<Behind, LedgerEr
             }
             let lag = tx.lag(&projection.name)?;
             let of_kind = behind.deliveries.entry(kind(&projection.kind)).or_default();
-            of_kind.receipts += lag.receipts;
-            of_kind.parked += lag.parked;
-            of_kind.seconds = of_kind.seconds.max(seconds(&lag, now));
+            of_kind.add(&BehindDeliveries {
+                receipts: lag.receipts,
+                seconds: seconds(&lag, now),
+                parked: lag.parked,
+            });
         }
         behind.unfolded = tx.unfolded(COUNT_MOST)?.len() as u64;
         Ok(behind)

@@ -55,10 +55,7 @@ impl Behind {
     /// Adds what another store lacks.
     pub(crate) fn add(&mut self, other: &Self) {
         for (kind, more) in &other.deliveries {
-            let of_kind = self.deliveries.entry(kind).or_default();
-            of_kind.receipts += more.receipts;
-            of_kind.parked += more.parked;
-            of_kind.seconds = of_kind.seconds.max(more.seconds);
+            self.deliveries.entry(kind).or_default().add(more);
         }
         self.unindexed += other.unindexed;
         self.unfolded += other.unfolded;
@@ -74,6 +71,15 @@ pub(crate) struct BehindDeliveries {
     pub(crate) seconds: u64,
     /// Sessions that are set aside.
     pub(crate) parked: u64,
+}
+
+impl BehindDeliveries {
+    /// Adds what others of the kind lack.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.receipts += other.receipts;
+        self.parked += other.parked;
+        self.seconds = self.seconds.max(other.seconds);
+    }
 }
 
 /// Which runs are counted together: how they ended, and with which code; none where nothing went wrong.

@@ -304,16 +304,6 @@ fn settings_that_are_a_link_are_written_through() {
 }
 
 #[test]
-fn what_is_no_number_is_called_that() {
-    let world = World::new();
-    for words in [["log", "-n", "x"], ["search", "-n", "1.5"]] {
-        let ran = world.siglum(&world.root, &words);
-        assert_eq!(ran.code, Some(2), "{ran:?}");
-        assert!(ran.stderr.contains(": not a whole number"), "{ran:?}");
-    }
-}
-
-#[test]
 fn init_outside_of_a_repository_says_what_to_do() {
     let world = World::new();
     let ran = world.siglum(&world.root, &["init", "--yes"]);

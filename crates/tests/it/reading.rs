@@ -211,3 +211,13 @@ fn a_status_line_is_of_the_session_at_hand() {
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""), "{none:?}");
     assert_eq!(std::fs::read_dir(&away).unwrap().count(), 0);
 }
+
+#[test]
+fn what_is_no_number_is_called_that() {
+    let world = World::new();
+    for words in [["log", "-n", "x"], ["search", "-n", "1.5"]] {
+        let ran = world.siglum(&world.root, &words);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(": not a whole number"), "{ran:?}");
+    }
+}

@@ -139,20 +139,12 @@ mod tests {
     use siglum_ledger::{Durability, write};
 
     use super::*;
-    use crate::config::Config;
-    use crate::home::Home;
-    use crate::ui::{Color, Ui};
 
     /// A hook does so that finds the lock held: it starts no worker, and this one must look again.
     #[test]
     fn a_write_after_the_last_look_changes_the_version() {
         let dir = tempfile::tempdir().unwrap();
-        let cx = Cx {
-            ui: Ui::new(Color::Never, true, true),
-            home: Home::at(dir.path().to_owned()),
-            config: Config::load(None),
-            dir: dir.path().to_owned(),
-        };
+        let cx = Cx::for_tests(dir.path());
         let mut feeders = Feeders::from_own_ledger(&cx, true);
         let (ledger, version) = work(&Args { once: true }, &cx, None, &mut feeders).unwrap();
         assert_eq!(ledger.version().unwrap(), version);

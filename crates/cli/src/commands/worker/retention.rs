@@ -74,19 +74,11 @@ mod tests {
     use siglum_ledger::{Durability, LedgerError, read, write};
 
     use super::*;
-    use crate::config::Config;
-    use crate::home::Home;
-    use crate::ui::{Color, Ui};
 
     #[test]
     fn what_could_not_be_scrubbed_is_scrubbed_by_the_next_pass() {
         let dir = tempfile::tempdir().unwrap();
-        let cx = Cx {
-            ui: Ui::new(Color::Never, true, true),
-            home: Home::at(dir.path().to_owned()),
-            config: Config::load(None),
-            dir: dir.path().to_owned(),
-        };
+        let cx = Cx::for_tests(dir.path());
         let world = cx.world_in_home().unwrap();
         let mut other = cx.open_ledger_in_home().unwrap();
         // From a hook it waits for a moment only.

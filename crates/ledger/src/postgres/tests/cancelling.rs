@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::losses::backend;
+use super::together::wait_for_a_waiter;
 use super::*;
 use crate::Cancellation;
 
@@ -27,22 +28,22 @@ fn a_read_is_ended_at_the_server_and_nothing_after_it() {
     let cancellation = Cancellation::default();
     let left = cancellation.clone();
     assert!(!left.interrupt(), "nothing runs");
-    let leaving = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(200));
-        left.cancel();
-        while left.interrupt() {
-            thread::sleep(Duration::from_millis(20));
-        }
-    });
-    let (slept, time) = connection
-        .with(tenant, |ledger| {
+    let (slept, time) = thread::scope(|scope| {
+        scope.spawn(|| {
+            wait_for_a_waiter(&home, "Timeout", "%pg_sleep(60)%");
+            left.cancel();
+            while left.interrupt() {
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let slept = connection.with(tenant, |ledger| {
             ledger.cancel_by(Some(cancellation.clone()));
             sleep(ledger)
-        })
-        .unwrap();
+        });
+        slept.unwrap()
+    });
     assert!(matches!(slept, Err(LedgerError::Cancelled)), "{slept:?}");
     assert!(time < Duration::from_secs(5), "{time:?}");
-    leaving.join().unwrap();
     // A request to end something may be on its way: it finds nobody there.
     assert!(!connection.is_open());
     let after = connection.with(tenant, backend).unwrap();

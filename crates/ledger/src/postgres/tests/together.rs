@@ -194,7 +194,7 @@ fn a_projection_that_comes_while_a_receipt_is_stored_gets_it() {
                 put(&mut other, |tx| tx.put_projection(page)).unwrap();
             }));
             began.recv().unwrap();
-            wait_for_a_waiter(home, "%FROM tenants%FOR UPDATE%");
+            wait_for_a_waiter(home, "Lock", "%FROM tenants%FOR UPDATE%");
             Ok(())
         })
         .unwrap();
@@ -224,7 +224,7 @@ fn what_two_state_of_one_session_at_once_is_folded_one_after_the_other() {
                 let state = |tx: &mut dyn Transaction| tx.state(at(3), "me", "cli", detached);
                 put(&mut home.open(), |tx| state(tx).map(drop)).unwrap();
             }));
-            wait_for_a_waiter(home, "%INTO unindexed%");
+            wait_for_a_waiter(home, "Lock", "%INTO unindexed%");
             Ok(())
         })
         .unwrap();
@@ -235,13 +235,12 @@ fn what_two_state_of_one_session_at_once_is_folded_one_after_the_other() {
     assert_eq!(links, 0, "the last statement detached it");
 }
 
-/// Waits until somebody waits for a lock with such a statement.
-fn wait_for_a_waiter(home: &Home, statement: &str) {
-    let sql =
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1";
+/// Waits until a statement waits for such an event.
+pub(super) fn wait_for_a_waiter(home: &Home, event: &str, statement: &str) {
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = $2 AND query LIKE $1";
     let mut raw = home.raw();
     for _ in 0..500 {
-        let waiting: i64 = raw.query_one(sql, &[&statement]).unwrap().get(0);
+        let waiting: i64 = raw.query_one(sql, &[&statement, &event]).unwrap().get(0);
         if waiting > 0 {
             return;
         }

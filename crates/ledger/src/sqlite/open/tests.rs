@@ -403,13 +403,15 @@ fn a_read_that_nobody_waits_for_ends_and_the_next_one_is_whole() {
     let mut ledger = home.open(command(1)).unwrap();
     let cancellation = Cancellation::default();
     ledger.cancel_by(Some(cancellation.clone())).unwrap();
+    let (reads, begins) = std::sync::mpsc::channel();
     let leaving = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(100));
+        begins.recv().unwrap();
         cancellation.cancel();
     });
     let begun = Instant::now();
     let transaction = ledger.begin(TransactionBehavior::Deferred);
     let ended: Result<(), LedgerError> = transaction.and_then(|tx| {
+        reads.send(()).unwrap();
         let most: i64 = tx.query_row(ENDLESS, [], |row| row.get(0))?;
         panic!("it counted to {most}");
     });
