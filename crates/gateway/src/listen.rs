@@ -1,6 +1,6 @@
 //! Listening: connections with bounded heads and times, until the gateway is told to stop.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -281,29 +281,37 @@ async fn fold(app: App) {
     loop {
         tokio::select! {
             () = tokio::time::sleep(FOLD) => {}
-            _ = stopping.changed() => return,
+            _ = stopping.changed() => break,
         }
         let mut tenants = app.remembered().tenants();
         // Whoever took it may have died with it.
         tenants.extend(app.ledgers().hearing().await);
+        let ours = app.ledgers().folding(tenants.clone()).await;
         for tenant in tenants {
-            let folded = app.ledgers().write(&tenant, |here, ledger| {
-                worker::fold_silent(here, ledger, FOLDS)
-            });
-            if !matches!(folded.await, Ok(Ok(_))) {
-                tracing::warn!("cannot count the usage of updated sessions");
-            }
-            let indexed = app
-                .ledgers()
-                .write(&tenant, |_, ledger| worker::index(ledger, FOLDS));
-            if !matches!(indexed.await, Ok(Ok(_))) {
-                tracing::warn!("cannot fill the search index");
+            if ours.contains(&tenant) {
+                fold_tenant(&app, &tenant).await;
             }
             let run = runs.entry(tenant.clone()).or_default();
             if let Err(error) = hear(&app, &tenant, run).await {
                 tracing::warn!("cannot join telemetry to sessions: {error}");
             }
         }
+    }
+    // Runs may take long to end, and another gateway folds meanwhile.
+    app.ledgers().folding(BTreeSet::new()).await;
+}
+
+async fn fold_tenant(app: &App, tenant: &Tenant) {
+    let folded = app.ledgers().write(tenant, |here, ledger| {
+        worker::fold_silent(here, ledger, FOLDS)
+    });
+    if !matches!(folded.await, Ok(Ok(_))) {
+        tracing::warn!("cannot count the usage of updated sessions");
+    }
+    let indexed = app.ledgers();
+    let indexed = indexed.write(tenant, |_, ledger| worker::index(ledger, FOLDS));
+    if !matches!(indexed.await, Ok(Ok(_))) {
+        tracing::warn!("cannot fill the search index");
     }
 }
 

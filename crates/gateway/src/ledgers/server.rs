@@ -33,8 +33,11 @@ const PAUSE_MOST: Duration = Duration::from_secs(2);
 /// How often a server is asked to end a statement that goes on.
 const AGAIN: Duration = Duration::from_millis(100);
 
+/// The right to fold the sessions of a tenant.
+const FOLD: &str = "fold";
+
 /// Lists tenants of a server.
-type List = fn(&mut PostgresConnection) -> Result<Vec<Tenant>, LedgerError>;
+type List = Box<dyn FnOnce(&mut PostgresConnection) -> Result<Vec<Tenant>, LedgerError> + Send>;
 
 /// What the connection does that tells how the store is.
 enum Probe {
@@ -108,32 +111,38 @@ impl Server {
 
     /// The tenants that have heartbeats.
     pub(super) async fn beating(&self) -> BTreeSet<Tenant> {
-        self.tenants("heartbeats", PostgresConnection::beating)
+        self.tenants("heartbeats", Box::new(PostgresConnection::beating))
             .await
     }
 
     /// All tenants that have a ledger.
     pub(super) async fn all_tenants(&self) -> BTreeSet<Tenant> {
-        self.tenants("ledgers", PostgresConnection::all_tenants)
+        self.tenants("ledgers", Box::new(PostgresConnection::all_tenants))
             .await
     }
 
     /// The tenants that have turns open.
     pub(super) async fn driving(&self) -> BTreeSet<Tenant> {
-        self.tenants("open turns", PostgresConnection::driving)
+        self.tenants("open turns", Box::new(PostgresConnection::driving))
             .await
     }
 
     /// The tenants that have projections. It is asked each second, and others tell that the store is away.
     pub(super) async fn projecting(&self) -> BTreeSet<Tenant> {
-        let listed = self.listed(PostgresConnection::projecting).await;
-        listed.unwrap_or_default()
+        let listed = self.listed(Box::new(PostgresConnection::projecting));
+        listed.await.unwrap_or_default()
     }
 
     /// The tenants that have telemetry that is not joined, in the same way.
     pub(super) async fn hearing(&self) -> BTreeSet<Tenant> {
-        let listed = self.listed(PostgresConnection::hearing).await;
-        listed.unwrap_or_default()
+        let listed = self.listed(Box::new(PostgresConnection::hearing));
+        listed.await.unwrap_or_default()
+    }
+
+    /// Those among these tenants that this gateway folds: one at a time does. It gives up all others.
+    pub(super) async fn folding(&self, tenants: BTreeSet<Tenant>) -> BTreeSet<Tenant> {
+        let hold = move |connection: &mut PostgresConnection| connection.hold_only(&tenants, FOLD);
+        self.listed(Box::new(hold)).await.unwrap_or_default()
     }
 
     async fn tenants(&self, what: &str, list: List) -> BTreeSet<Tenant> {

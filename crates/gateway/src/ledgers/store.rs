@@ -164,6 +164,16 @@ impl Ledgers {
         }
     }
 
+    /// Those among these tenants whose sessions this gateway folds. Of the gateways on one server, one at a time does: a fold
+    /// reads a whole log, and another one that reads it meanwhile finds the same.
+    pub(crate) async fn folding(&self, tenants: BTreeSet<Tenant>) -> BTreeSet<Tenant> {
+        match self.0.as_ref() {
+            Threads::File(_) => tenants,
+            #[cfg(feature = "postgres")]
+            Threads::Server(server) => server.folding(tenants).await,
+        }
+    }
+
     /// Adds how busy the store is to what the gateway counts.
     pub(crate) fn register_metrics(&self, registry: &mut Registry) {
         self.2.register(registry);

@@ -1,5 +1,7 @@
 //! The sole right of a connection to do something: a lock of the session, so that it ends with the connection.
 
+use std::collections::{BTreeSet, HashSet};
+
 use siglum_domain::Tenant;
 
 use super::columns::raw;
@@ -35,8 +37,24 @@ pub(super) fn take(link: &mut Link, tenant: &Tenant, what: &str) -> Result<bool,
 
 /// Gives a right back, if it is ours.
 pub(super) fn give_back(link: &mut Link, tenant: &Tenant, what: &str) -> Result<(), LedgerError> {
-    let key = key(tenant, what);
-    if link.held.remove(&key) {
+    give_back_key(link, &key(tenant, what))
+}
+
+/// Gives rights of all but these tenants back.
+pub(super) fn give_back_others(
+    link: &mut Link,
+    tenants: &BTreeSet<Tenant>,
+    what: &str,
+) -> Result<(), LedgerError> {
+    let kept: HashSet<String> = tenants.iter().map(|tenant| key(tenant, what)).collect();
+    let is_other = |key: &&String| key.split_once(' ').is_some_and(|(_, of)| of == what);
+    let others = link.held.iter().filter(is_other);
+    let others: Vec<String> = others.filter(|key| !kept.contains(*key)).cloned().collect();
+    others.iter().try_for_each(|key| give_back_key(link, key))
+}
+
+fn give_back_key(link: &mut Link, key: &str) -> Result<(), LedgerError> {
+    if link.held.remove(key) {
         link.client.query_one(GIVE_BACK, &[&key]).map_err(refused)?;
     }
     Ok(())

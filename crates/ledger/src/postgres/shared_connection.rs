@@ -3,6 +3,8 @@
 //! A tenant is a value in each statement and nothing of the connection, so whoever serves many tenants needs as many
 //! connections as it does things at once, and not as many as there are tenants.
 
+use std::collections::BTreeSet;
+
 use siglum_domain::Tenant;
 
 use super::columns::raw;
@@ -147,6 +149,27 @@ impl PostgresConnection {
     /// Those of the server.
     pub fn hold(&mut self, tenant: &Tenant, what: &str) -> Result<bool, LedgerError> {
         self.on_link(|link| hold::take(link, tenant, what))
+    }
+
+    /// Takes such a right to each of these tenants, gives those of all others back, and gives the tenants that it has it of.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn hold_only(
+        &mut self,
+        tenants: &BTreeSet<Tenant>,
+        what: &str,
+    ) -> Result<Vec<Tenant>, LedgerError> {
+        self.on_link(|link| {
+            hold::give_back_others(link, tenants, what)?;
+            let mut ours = Vec::new();
+            for tenant in tenants {
+                if hold::take(link, tenant, what)? {
+                    ours.push(tenant.clone());
+                }
+            }
+            Ok(ours)
+        })
     }
 
     /// Gives such a right back.

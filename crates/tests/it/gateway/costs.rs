@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Client, id, secret, turn_body};
-use super::server::{Gateway, each_store, linked};
+use super::server::{Gateway, base, each_store, linked, on_a_server};
 use crate::harness::until;
 
 /// A turn that cost something, on a model whose list price is $1 and $5 for a million tokens.
@@ -120,5 +120,31 @@ fn an_answer_that_names_no_time_is_of_the_last_days() {
         assert_eq!(get("?repository=nowhere")["since"], json!(since));
         launcher.get("/v1/cost?since=All").refuses("since");
         launcher.get("/v1/cost?since=").refuses("since");
+    });
+}
+
+/// How many connections have the right to fold the sessions of the tenant.
+const FOLDING: &str = "SELECT count(*) FROM pg_locks, tenants WHERE locktype = 'advisory' AND objsubid = 1 \
+    AND (classid::bigint << 32 | objid::bigint) = hashtextextended(current_schema()::text || ' ' || tenant || ' fold', 0)";
+
+#[test]
+fn of_gateways_on_one_server_one_folds_and_another_goes_on_where_it_ends() {
+    on_a_server(|store| {
+        let mut one = Gateway::start(store);
+        let two = one.beside(store);
+        let created = one.launcher().create(&base("S1"));
+        let (session, token) = (id(&created), secret(&created));
+        let launcher = two.launcher();
+        let is_written = |output: u64| {
+            let answer = launcher.get("/v1/cost").is(200);
+            answer["total"]["tokens"]["output"] == output
+        };
+        turn(&one.client(&token), &session, "a", "m-1", 100);
+        until("it is counted", || is_written(100));
+        assert_eq!(store.sql(FOLDING), "1");
+        one.kill();
+        turn(&two.client(&token), &session, "b", "m-1", 7);
+        until("the one that is left counts", || is_written(107));
+        assert_eq!(store.sql(FOLDING), "1");
     });
 }

@@ -1,5 +1,6 @@
 //! One connection for several tenants.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
@@ -86,6 +87,23 @@ fn a_right_is_one_connections_until_it_is_given_back_or_the_connection_ends() {
         !connection.hold(&one, "x").unwrap(),
         "its right ended with its connection"
     );
+}
+
+#[test]
+fn rights_to_other_tenants_are_given_back() {
+    let Some(home) = Home::shared() else { return };
+    let (mut connection, [one, two]) = two_tenants(&home);
+    let mut other = PostgresConnection::new(home.settings);
+    let both: BTreeSet<_> = [one.clone(), two.clone()].into();
+    assert!(connection.hold(&one, "y").unwrap());
+    assert_eq!(connection.hold_only(&both, "x").unwrap().len(), 2);
+    assert_eq!(other.hold_only(&both, "x").unwrap(), []);
+    let first = [one.clone()].into();
+    assert_eq!(connection.hold_only(&first, "x").unwrap(), [one.clone()]);
+    assert_eq!(other.hold_only(&both, "x").unwrap(), [two]);
+    assert_eq!(connection.hold_only(&BTreeSet::new(), "x").unwrap(), []);
+    assert_eq!(other.hold_only(&first, "x").unwrap(), [one.clone()]);
+    assert!(!other.hold(&one, "y").unwrap(), "it is another right");
 }
 
 #[test]
