@@ -43,7 +43,7 @@ cargo xtask COMMAND
 Check a change
   test [--only LANE]... [--skip LANE]...
                       run every check, or some: fmt, house, clippy, docs, unit, blackbox, truth,
-                      sinks, blobs, front-end, clients, packages, agents, and where it is named team. Root on
+                      team, sinks, blobs, front-end, clients, packages, agents. Root on
                       Debian gets missing programs by apt-get; anybody else gets one list of them, and nothing
                       runs. npm installs agents, the parts of the page and what makes the client in TypeScript,
                       pip Schemathesis, Phoenix, MLflow and what makes the client in Python, cargo the server of
