@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice::from_ref;
 use std::sync::{Arc, Mutex};
 
 use siglum_domain::Tenant;
@@ -99,10 +100,10 @@ fn rights_to_other_tenants_are_given_back() {
     assert_eq!(connection.hold_only(&both, "x").unwrap().len(), 2);
     assert_eq!(other.hold_only(&both, "x").unwrap(), []);
     let first = [one.clone()].into();
-    assert_eq!(connection.hold_only(&first, "x").unwrap(), [one.clone()]);
+    assert_eq!(connection.hold_only(&first, "x").unwrap(), from_ref(&one));
     assert_eq!(other.hold_only(&both, "x").unwrap(), [two]);
     assert_eq!(connection.hold_only(&BTreeSet::new(), "x").unwrap(), []);
-    assert_eq!(other.hold_only(&first, "x").unwrap(), [one.clone()]);
+    assert_eq!(other.hold_only(&first, "x").unwrap(), from_ref(&one));
     assert!(!other.hold(&one, "y").unwrap(), "it is another right");
 }
 
