@@ -34,6 +34,7 @@ mod name_intakes;
 mod names;
 mod operators;
 mod persistence;
+mod point_in_time;
 pub(crate) mod raw;
 mod refusals;
 mod repositories;
