@@ -32,6 +32,7 @@ mod logs;
 mod matrix;
 mod name_intakes;
 mod names;
+mod offline;
 mod operators;
 mod persistence;
 mod point_in_time;
