@@ -1,11 +1,12 @@
-//! What the team's gateway says of commits that nobody is known here to have made: asked for by id, kept for later. What
-//! else it has is read by [`reader`], and not kept.
+//! What the team's gateway says of commits that nobody is known here to have made: asked for by id, kept for later. Those of
+//! a whole history are fetched by [`fetch`], before anybody needs them. What else it has is read by [`reader`], and not kept.
 //!
 //! Only a gateway is asked that the user named for the repository: one that `siglum sync` remembers, where the repository
 //! is in its scope, or that of the environment. All commits of a command are in one request, with 500 at most; there is
 //! one try. An answer is never joined with what is known here, and says where it is from.
 
 mod answer_cache;
+pub mod fetch;
 pub mod reader;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -307,7 +308,7 @@ impl Gateway {
             kept.put_unknown(&unknown);
         }
         if has_more {
-            kept.prune();
+            kept.prune(&[]);
         }
         let checkpoints = answers.checkpoints.into_iter();
         found
@@ -339,55 +340,63 @@ impl Gateway {
         digest.chars().take(16).collect()
     }
 
-    fn client(&self, home: &Home) -> Result<GatewayClient, CommandError> {
+    fn client(&self, home: &Home, patience: Timeouts) -> Result<GatewayClient, CommandError> {
         let token = self.credential.token(home, &self.address)?;
         Ok(GatewayClient::new(
             self.address.clone(),
             Some(token),
-            PATIENCE,
+            patience,
         ))
     }
 
     fn responses(&self, home: &Home, questions: Vec<&Question>) -> Responses {
-        let client = match self.client(home) {
-            Ok(client) => client,
-            Err(error) => {
-                return Responses {
-                    trouble: Some(self.unreachable(format!("{:#}", error.source))),
-                    ..Responses::default()
-                };
-            }
-        };
+        let mut all = Responses::default();
         let until = Instant::now() + LONGEST;
-        let (mut all, mut waiting) = (Responses::default(), questions);
+        all.trouble = self.each_response(home, PATIENCE, questions, Some(until), |part| {
+            all.settled.extend(part.settled);
+            all.answers.items.extend(part.answers.items);
+            all.answers.checkpoints.extend(part.answers.checkpoints);
+        });
+        all
+    }
+
+    /// Asks in as many requests as it takes, and hands on what comes of each. Gives why it ended before all was settled.
+    fn each_response(
+        &self,
+        home: &Home,
+        patience: Timeouts,
+        questions: Vec<&Question>,
+        until: Option<Instant>,
+        mut take: impl FnMut(Responses),
+    ) -> Option<EgressError> {
+        let client = match self.client(home, patience) {
+            Ok(client) => client,
+            Err(error) => return Some(self.unreachable(format!("{:#}", error.source))),
+        };
+        let mut waiting = questions;
         while !waiting.is_empty() {
-            if Instant::now() >= until {
-                all.trouble = Some(self.unreachable("it takes too long".to_owned()));
-                break;
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Some(self.unreachable("it takes too long".to_owned()));
             }
             let rest = waiting.split_off(waiting.len().min(COMMITS_MOST));
-            let answers = match self.response(&client, &waiting) {
+            let mut answers = match self.response(&client, &waiting) {
                 Ok(answers) if answers.left_off.len() < waiting.len() => answers,
-                Ok(_) => {
-                    all.trouble = Some(self.strange("it answers about no commit"));
-                    break;
-                }
-                Err(error) => {
-                    all.trouble = Some(error);
-                    break;
-                }
+                Ok(_) => return Some(self.strange("it answers about no commit")),
+                Err(error) => return Some(error),
             };
-            let left: BTreeSet<Oid> = answers.left_off.into_iter().collect();
+            let left: BTreeSet<Oid> = answers.left_off.drain(..).collect();
             let (again, settled): (Vec<&Question>, Vec<&Question>) = waiting
                 .into_iter()
                 .partition(|question| left.contains(&question.commit));
-            all.settled.extend(settled.iter().map(|q| q.commit.clone()));
-            all.answers.items.extend(answers.items);
-            all.answers.checkpoints.extend(answers.checkpoints);
+            take(Responses {
+                answers,
+                settled: settled.iter().map(|q| q.commit.clone()).collect(),
+                trouble: None,
+            });
             waiting = again;
             waiting.extend(rest);
         }
-        all
+        None
     }
 
     fn response(

@@ -1,5 +1,6 @@
 //! `siglum sync`: what a laptop or a sandbox recorded, at the team's gateway.
 
+mod fetching;
 mod killed;
 mod launched;
 mod one_repository;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use siglum_domain::evidence::{Committer, Verdict};
 use siglum_domain::{AgentName, Oid, SessionId};
-use siglum_engine::commits::answers::Asker;
+use siglum_engine::commits::answers::{Asker, CommitAnswer};
 use siglum_engine::views::commit_log::{self, CommitLog, LogFilter, LoggedCommit};
 use siglum_engine::views::commits::CommitSummaryJson;
 use siglum_gitstore::GitError;
@@ -16,7 +16,7 @@ use super::import::GO_ON_IMPORTING;
 use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
-use crate::team::{Source, SourceJson, Sources, Team};
+use crate::team::{Source, SourceJson, Sources, Team, fetch};
 use crate::time::Period;
 use crate::ui::{self, Cell, Style, Table};
 
@@ -29,6 +29,10 @@ pub const SCHEMA: &str = "siglum.log/1";
 /// observed to write, followed by `/` and the number of all added lines if that is larger; it names the agents,
 /// unless the committing session wrote all counted lines. Commits with no record are listed too, dimmed. SOURCE is the
 /// team's gateway, for commits that only it has a record of.
+///
+/// With `--fetch`, the command first fetches what the team's gateway has about all commits of the branch or range, the
+/// newest 5000 of them, so that `siglum why`, `log`, `blame` and `check` answer offline. What is here already is not
+/// fetched again within a day. If the command is interrupted, run it again to continue.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -36,7 +40,10 @@ Examples:
     siglum log
 
   List the commits of a branch made by Codex
-    siglum log --agent codex main..fix/cart-rounding")]
+    siglum log --agent codex main..fix/cart-rounding
+
+  Fetch the team's answers for offline use
+    siglum log --fetch")]
 pub struct Args {
     #[command(flatten)]
     period: Period,
@@ -46,6 +53,9 @@ pub struct Args {
     /// Only commits made by sessions of this agent
     #[arg(long, value_name = "AGENT", value_parser = super::session::agent)]
     agent: Option<AgentName>,
+    /// First fetch what the team's gateway has about the commits, for offline use
+    #[arg(long)]
+    fetch: bool,
     /// Revision or range, in any form that git accepts
     #[arg(value_name = "REVISION-RANGE")]
     range: Option<String>,
@@ -59,6 +69,9 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         agent: args.agent.clone(),
         limit: args.limit,
     };
+    if args.fetch {
+        fetch(cx, &filter)?;
+    }
     let (log, sources) = read_log(cx, &filter)?;
     if cx.ui.json {
         return cx.ui.json(SCHEMA, Json::from_log(&log, &sources));
@@ -109,6 +122,46 @@ pub fn recent(cx: &Cx, n: usize) -> Result<(), CommandError> {
 }
 
 fn read_log(cx: &Cx, filter: &LogFilter) -> Result<(CommitLog, Sources), CommandError> {
+    let mut sources = Sources::new();
+    let log = list(cx, filter, |team, commits| {
+        team.who_made(cx, commits, &mut sources)
+    })?;
+    Ok((log, sources))
+}
+
+/// Fetches what the team's gateway says of all commits that the filter names, whoever made them.
+fn fetch(cx: &Cx, filter: &LogFilter) -> Result<(), CommandError> {
+    let all = LogFilter {
+        agent: None,
+        limit: fetch::COMMITS_MOST,
+        ..filter.clone()
+    };
+    let mut fetched = None;
+    let log = list(cx, &all, |team, commits| {
+        let first = commits.len().min(fetch::COMMITS_MOST);
+        fetched = Some(team.fetch(cx, &commits[..first]));
+        BTreeMap::new()
+    })?;
+    let Some(fetched) = fetched else {
+        return Err(CommandError::not_found("no gateway is configured to fetch from").hint(
+            "Set SIGLUM_GATEWAY and SIGLUM_GATEWAY_TOKEN, or add one with `siglum sync --to URL`; of an added one, the scope must have this repository.",
+        ));
+    };
+    if log.more {
+        cx.ui.hint(format!(
+            "There are more than {} commits: nothing was fetched about the older ones.",
+            ui::count(fetch::COMMITS_MOST as u64)
+        ));
+    }
+    fetched
+}
+
+/// Lists commits. `ask` gets those that nobody is known here to have made, where there is a gateway to ask.
+fn list(
+    cx: &Cx,
+    filter: &LogFilter,
+    mut ask: impl FnMut(&Team, &[Oid]) -> BTreeMap<Oid, CommitAnswer>,
+) -> Result<CommitLog, CommandError> {
     let (mut ledger, repository) = cx.settled()?;
     let team = Team::find(cx, Some(&mut ledger), repository.as_ref().map(|r| r.id))?;
     let id = match team.is_empty() {
@@ -118,14 +171,13 @@ fn read_log(cx: &Cx, filter: &LogFilter) -> Result<(CommitLog, Sources), Command
             repository.map(|r| r.id)
         }
     };
-    let mut sources = Sources::new();
-    let mut ask = |commits: &[Oid]| team.who_made(cx, commits, &mut sources);
+    let mut ask = |commits: &[Oid]| ask(&team, commits);
     let asker: Option<Asker<'_>> = match team.is_empty() {
         true => None,
         false => Some(&mut ask),
     };
     let found = commit_log::log(&cx.git(), &mut ledger, id, filter, asker);
-    let log = found.map_err(|error| match (error, &filter.range) {
+    found.map_err(|error| match (error, &filter.range) {
         (siglum_engine::EngineError::Git(GitError::Refused { .. }), Some(range))
             if cx.git().check_access().is_ok() =>
         {
@@ -133,8 +185,7 @@ fn read_log(cx: &Cx, filter: &LogFilter) -> Result<(CommitLog, Sources), Command
                 .hint("Pass a revision or a range that git knows, such as `main..HEAD`.")
         }
         (error, _) => error.into(),
-    })?;
-    Ok((log, sources))
+    })
 }
 
 /// The gateway that answers for a commit.

@@ -18,6 +18,8 @@ use crate::secret_files;
 
 /// So long an answer is used without asking again, in ms.
 const FRESH_MS: i64 = 10 * 60 * 1000;
+/// So long an answer is not fetched again, in ms.
+const FETCHED_MS: i64 = 24 * 60 * 60 * 1000;
 /// So long a gateway is not asked again about a commit that it did not know, in ms.
 const UNKNOWN_MS: i64 = 60 * 1000;
 /// The most commits of which it is kept that a gateway did not know them: the oldest go first.
@@ -27,7 +29,7 @@ const UNKNOWN_FILE: &str = "unknown.json";
 /// The largest answer that is kept, in bytes.
 const FILE_MOST: u64 = 2 << 20;
 /// The most answers that are kept, and the most bytes of all of them: the oldest go first.
-const FILES_MOST: usize = 5_000;
+pub const FILES_MOST: usize = 5_000;
 const BYTES_MOST: u64 = 64 << 20;
 
 /// An answer.
@@ -45,6 +47,11 @@ impl Kept {
     /// Whether it is so young that nobody is asked again.
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         (0..FRESH_MS).contains(&now.millis_since(self.at))
+    }
+
+    /// Whether it is so young that it is not fetched again.
+    pub fn is_of_today(&self, now: Timestamp) -> bool {
+        (0..FETCHED_MS).contains(&now.millis_since(self.at))
     }
 }
 
@@ -147,23 +154,36 @@ impl KeptAnswers {
         let _ = fs::remove_file(self.file(commit));
     }
 
-    /// Removes the oldest answers, until the others are few enough.
-    pub fn prune(&self) {
+    /// Removes the oldest answers, until the others are few enough; those about these commits last, from the end. Gives
+    /// about how many of these none is left.
+    pub fn prune(&self, first: &[Oid]) -> usize {
+        let ranks = first.iter().enumerate();
+        let ranks: BTreeMap<String, usize> = ranks.map(|(n, c)| (file_name(c), n)).collect();
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
+        let mut files: Vec<(usize, Reverse<SystemTime>, u64, PathBuf)> = entries
+            .filter(|entry| entry.file_name() != UNKNOWN_FILE)
             .filter_map(|entry| {
                 let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-                Some((meta.modified().ok()?, meta.len(), entry.path()))
+                let rank = ranks.get(entry.file_name().to_str()?).copied();
+                let modified = Reverse(meta.modified().ok()?);
+                Some((
+                    rank.unwrap_or(usize::MAX),
+                    modified,
+                    meta.len(),
+                    entry.path(),
+                ))
             })
             .collect();
         files.sort_unstable();
-        let mut bytes = 0;
-        for (at, (_, size, path)) in files.into_iter().rev().enumerate() {
+        let (mut bytes, mut lost) = (0, 0);
+        for (nth, (rank, _, size, path)) in files.into_iter().enumerate() {
             bytes += size;
-            if at >= FILES_MOST || bytes > BYTES_MOST {
+            if nth >= FILES_MOST || bytes > BYTES_MOST {
                 let _ = fs::remove_file(path);
+                lost += usize::from(rank != usize::MAX);
             }
         }
+        lost
     }
 }
 
@@ -219,7 +239,7 @@ mod tests {
         let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(answers.file(&commit)), 0o600);
         assert_eq!(mode(answers.dir.clone()), 0o700);
-        answers.prune();
+        answers.prune(&[]);
         assert!(
             answers
                 .get(&commit, "https://team.example", "one")
@@ -231,6 +251,38 @@ mod tests {
                 .get(&commit, "https://team.example", "one")
                 .is_none()
         );
+    }
+
+    #[test]
+    fn what_was_fetched_stays_and_the_oldest_of_the_others_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let answers = KeptAnswers::at(dir.path().join("answers"));
+        answers.put_unknown(&UnknownCommits::default());
+        let commits: Vec<Oid> = (0..FILES_MOST + 2)
+            .map(|n| Oid::new(format!("{n:040x}")).unwrap())
+            .collect();
+        for (n, commit) in commits.iter().enumerate() {
+            fs::write(answers.file(commit), "{}").unwrap();
+            let file = fs::File::options().append(true).open(answers.file(commit));
+            let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(n as u64);
+            file.unwrap().set_modified(at).unwrap();
+        }
+        assert_eq!(answers.prune(&commits[..1]), 0);
+        let is_there = |n: usize| answers.file(&commits[n]).exists();
+        assert_eq!([0, 1, 2, 3].map(is_there), [true, false, false, true]);
+        assert!(answers.dir.join(UNKNOWN_FILE).exists());
+        // Of those that were fetched, the last ones go.
+        fs::write(answers.file(&commits[1]), "{}").unwrap();
+        let last = FILES_MOST + 1;
+        fs::File::create(answers.file(&commits[last]))
+            .unwrap()
+            .set_len(BYTES_MOST)
+            .unwrap();
+        assert_eq!(
+            answers.prune(&[commits[0].clone(), commits[last].clone()]),
+            1
+        );
+        assert_eq!([0, 1, last].map(is_there), [true, false, false]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::json;
 use siglum_egress::{Address, EgressError, GatewayClient, Once, Plain};
 use siglum_ledger::{SqliteLedger, read};
 
-use super::{Gateway, LONGEST, Source, Team};
+use super::{Gateway, LONGEST, PATIENCE, Source, Team};
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::gateway::ADDRESS;
@@ -97,7 +97,7 @@ impl Reader {
 
     fn new(cx: &Cx, gateway: &Gateway) -> Result<Self, CommandError> {
         Ok(Self {
-            client: gateway.client(&cx.home)?,
+            client: gateway.client(&cx.home, PATIENCE)?,
             until: Instant::now() + LONGEST,
         })
     }

@@ -91,6 +91,12 @@ pub(crate) fn on_a_server(scenario: impl Fn(&mut Store)) {
     }
 }
 
+/// On the database of this name that a server of the scenario's own has already.
+pub(crate) fn on_the_database(address: &str, name: &str, scenario: impl Fn(&mut Store)) {
+    let place = Place::Server(address.to_owned(), name.to_owned());
+    run(World::new(), place, "postgres", scenario);
+}
+
 /// Only where there is a server that has little room. The scenario gets the directory that is soon full.
 pub(crate) fn on_a_server_with_little_room(scenario: impl Fn(&mut Store, &Path)) {
     let Ok(server) = std::env::var("SIGLUM_TEST_PG_SMALL") else {

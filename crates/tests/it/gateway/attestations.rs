@@ -19,7 +19,7 @@ fn body(letter: char) -> Value {
 }
 
 /// A platform that may attest.
-fn platform(store: &Store, gateway: &Gateway) -> Client {
+pub(super) fn platform(store: &Store, gateway: &Gateway) -> Client {
     gateway.client(&token_for(store, tenant(store), Scope::Attester, None).0)
 }
 

@@ -48,7 +48,7 @@ fn send(repo: &Repo<'_>, gateway: &Gateway) {
 }
 
 /// Another laptop, which has two variables and no ledger.
-fn asking(store: &Store, gateway: &Gateway, scope: Scope) -> World {
+pub(super) fn asking(store: &Store, gateway: &Gateway, scope: Scope) -> World {
     let mut world = World::new();
     let (token, _) = token_for(store, tenant(store), scope, None);
     let variable = |name, value: &str| (name, PathBuf::from(value));

@@ -66,8 +66,25 @@ struct State {
     problem: Value,
     /// What is said of commits.
     explanations: Value,
+    /// What is said of each of these commits, to whoever asks about it, in place of that.
+    explained: BTreeMap<String, Value>,
     /// What else is read, by its path.
     documents: BTreeMap<String, Value>,
+}
+
+impl State {
+    /// What is said to who asks about commits.
+    fn explanations_for(&self, request: &GatewayRequest) -> Value {
+        if self.explained.is_empty() || request.path != "/v1/commits/explain" {
+            return self.explanations.clone();
+        }
+        let request = request.json();
+        let asked = request["commits"].as_array().unwrap().iter();
+        let items: Vec<&Value> = asked
+            .filter_map(|commit| self.explained.get(commit.as_str().unwrap()))
+            .collect();
+        json!({ "items": items, "checkpoints": [], "left_off": [] })
+    }
 }
 
 /// The server.
@@ -123,6 +140,13 @@ impl Gateway {
         self.state.lock().unwrap().explanations = answers;
     }
 
+    /// What is said of each commit to whoever asks about it; of others it has no record.
+    pub(crate) fn explains_each(&self, answers: impl IntoIterator<Item = Value>) {
+        let commit = |answer: &Value| answer["commit"].as_str().unwrap().to_owned();
+        let answers = answers.into_iter().map(|answer| (commit(&answer), answer));
+        self.state.lock().unwrap().explained = answers.collect();
+    }
+
     /// What is said to whoever reads a path.
     pub(crate) fn serves(&self, path: &str, document: Value) {
         let mut state = self.state.lock().unwrap();
@@ -175,7 +199,7 @@ fn serve(mut stream: &TcpStream, state: &Mutex<State>, ledger: &Path) -> Option<
         let mut state = state.lock().unwrap();
         state.requests.push(request.clone());
         let fate = state.fates.pop_front().unwrap_or(Fate::Well);
-        let explanations = state.explanations.clone();
+        let explanations = state.explanations_for(&request);
         let path = request.path.split('?').next().unwrap_or_default();
         let document = state.documents.get(path).cloned();
         let problem = state.problem.clone();

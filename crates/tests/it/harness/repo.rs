@@ -28,6 +28,32 @@ impl<'w> Repo<'w> {
         ran.stdout.trim_end_matches('\n').to_owned()
     }
 
+    /// Adds so many commits to `main`, which no hook sees: each with a file, `0.txt` and so on.
+    pub(crate) fn add_commits(&self, count: usize) {
+        let onto = self.sh("git rev-parse --verify --quiet HEAD").stdout;
+        let mut stream = String::from("feature done\n");
+        for number in 0..count {
+            let from = match (number, onto.trim_end()) {
+                (0, onto) if !onto.is_empty() => format!("from {onto}\n"),
+                _ => String::new(),
+            };
+            stream.push_str(&format!(
+                "commit refs/heads/main\ncommitter A <a@example.com> {} +0000\ndata 4\nwork\n{from}\
+                 M 644 inline {number}.txt\ndata 4\none\n\n",
+                1_700_000_000 + number
+            ));
+        }
+        stream.push_str("done\n");
+        let file = self.world.root.join("stream");
+        std::fs::write(&file, stream).unwrap();
+        let git = "git -c core.hooksPath=/dev/null";
+        self.sh(&format!(
+            "{git} fast-import --quiet <'{}' && {git} reset -q --hard",
+            file.display()
+        ))
+        .ok();
+    }
+
     /// Runs the program under test here.
     pub(crate) fn siglum(&self, args: &[&str]) -> Ran {
         self.world.siglum(&self.dir, args)

@@ -11,7 +11,7 @@ const EXPLAIN: &str = "/v1/commits/explain";
 const SESSION: &str = "ses_01920000000070008000000000000001";
 
 /// A repository whose only commit nobody was seen making, in the scope of a gateway.
-fn sending<'w>(world: &'w World, gateway: &Gateway) -> Repo<'w> {
+pub(super) fn sending<'w>(world: &'w World, gateway: &Gateway) -> Repo<'w> {
     let repo = world.repo();
     fs::write(world.root.join("token"), "sgl_one").unwrap();
     let token = world.root.join("token");
@@ -24,7 +24,7 @@ fn sending<'w>(world: &'w World, gateway: &Gateway) -> Repo<'w> {
 }
 
 /// The requests about commits, as they came.
-fn questions(gateway: &Gateway) -> Vec<Value> {
+pub(super) fn questions(gateway: &Gateway) -> Vec<Value> {
     let requests = gateway.requests().into_iter();
     let about = requests.filter(|request| request.path == EXPLAIN);
     about
@@ -36,7 +36,7 @@ fn questions(gateway: &Gateway) -> Vec<Value> {
 }
 
 /// An answer that a session made a commit, for this prompt.
-fn answer(commit: &str, prompt: &str) -> Value {
+pub(super) fn answer(commit: &str, prompt: &str) -> Value {
     json!({
         "commit": commit,
         "repository": "rep_01920000000070008000000000000001",
@@ -81,7 +81,7 @@ fn only_a_gateway_whose_scope_has_the_repository_is_asked() {
     let other = world.at(&world.root.join("other"));
     other.siglum(&["init", "--yes"]).ok();
     gateway.explains(answers(&[]));
-    for command in ["log", "why", "check HEAD"] {
+    for command in ["log", "why", "check HEAD", "log --fetch"] {
         other.siglum(&command.split(' ').collect::<Vec<_>>());
         // The same gateway in the environment makes the scope no wider.
         let (url, program) = (&gateway.url, World::program());
