@@ -9,6 +9,8 @@ The machine runs systemd in namespaces of its own. A comment in front of a block
     <!-- on: sqlite -->, <!-- on: postgresql -->     only with this store
     <!-- on: rolling -->, <!-- on: migration -->     only if both releases have one schema, or two
     <!-- on: laptop -->                              on a laptop, in a repository that has sessions
+    <!-- on: dates -->                               its dates are examples: today's are taken, and as a moment
+                                                     that before the first restore
     <!-- skip: REASON -->                            needs what a clean machine cannot have
 
 Conditions are joined by a comma.
@@ -18,6 +20,7 @@ and a proxy there encrypts where the gateway does not. All certificates are of o
 """
 
 import contextlib
+import datetime
 import fcntl
 import http.server
 import json
@@ -39,7 +42,7 @@ from ctypes import CDLL
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-CONDITIONS = {"sqlite", "postgresql", "rolling", "migration", "laptop"}
+STORES, UPGRADES, PLACES = {"sqlite", "postgresql"}, {"rolling", "migration"}, {"laptop", "dates"}
 GATEWAY = "siglum.example.org"
 FORGE, RELEASES = "github.com", "/siglum/siglum/releases"
 LIBC = CDLL(None, use_errno=True)
@@ -47,6 +50,8 @@ NEW_NETWORK, DIE_WITH_PARENT, UNLOCK, TERMINAL_NUMBER = 0x4000_0000, 1, 0x4004_5
 MOST_SECONDS = 300
 # What a program asks a person, and what the person types.
 QUESTION = re.compile(rb"(\[Y/n\]|\[y/N\]|\(y/n\)) *$")
+# A day, or a moment.
+DATE = re.compile(r"20\d\d-\d\d-\d\d( \d\d:\d\d:\d\d\+00)?")
 # Each section is read in a shell of its own: what it needs of earlier ones must outlive a shell.
 SHELL = 'while read -r file <&3; do . "$file" 3<&- 4>&-; echo $? >&4; done'
 
@@ -95,7 +100,8 @@ def blocks(page):
             if fence[2] == "sh":
                 found.append(Block(titles, marker, "\n".join(text)))
             marker = ""
-    assert all(each.on <= CONDITIONS for each in found), [each.on - CONDITIONS for each in found]
+    unknown = set().union(*(each.on for each in found)) - STORES - UPGRADES - PLACES
+    assert not unknown, unknown
     return found
 
 
@@ -389,7 +395,7 @@ def follow(page, store, root, site, before, scratch):
         stack.callback(steps.close)
         is_raised = False
         for block in blocks(page):
-            if not block.on - {"laptop"} <= {store, upgrade}:
+            if not block.on - PLACES <= {store, upgrade}:
                 continue
             if block.section[1:2] == ["Upgrade"] and not is_raised:
                 publish(site, releases)
@@ -405,11 +411,14 @@ class Steps:
     def __init__(self, machine):
         self.machine = machine
         self.section, self.shells, self.done = None, {}, []
+        self.moment = None
 
     def take(self, block):
         if block.section[:2] != self.section:
             self.close()
             self.section = block.section[:2]
+            if self.section[1:] == ["Restore"]:
+                self.moment = datetime.datetime.now(datetime.timezone.utc)
         title = " / ".join(block.section[1:])
         if block.skip:
             print(f"\n== {title}: left out, {block.skip}")
@@ -420,6 +429,8 @@ class Steps:
             directory = self.laptop() if user == "ann" else None
             self.shells[user] = Shell(self.machine, user, directory)
         print(f"\n== {title}")
+        if "dates" in block.on:
+            block.text = DATE.sub(self.dated, block.text)
         for command in block.commands():
             print(f"{user}$ {command}", flush=True)
             code, lines, seconds = self.shells[user].run(command)
@@ -429,6 +440,9 @@ class Steps:
                 self.machine.inside("journalctl", "--no-pager", "--lines=50", "--unit=siglum*", check=False)
                 raise SystemExit(f"error: {title}: {command!r} {why}")
             self.done.append((title, command, (seconds, lines)))
+
+    def dated(self, example):
+        return self.moment.isoformat(" ") if example[1] else datetime.date.today().isoformat()
 
     def close(self):
         for shell in self.shells.values():
