@@ -95,6 +95,10 @@ Build packages and clients
                       install each package, or some (deb, script, script-wget, npm, npx, pipx, pip), on a
                       clean root by its one line, run the demo, and remove it: nothing may be left. As
                       root; makes the root by mmdebstrap (600 MB)
+  packages [--program PATH] [--before PATH] operate
+                      follow docs/guide/operate.md literally on a clean machine with systemd, for SQLite and for
+                      PostgreSQL, and print each command with its output and seconds; from the program of --before,
+                      whose schema may be an older one, and back. As root, with a mirror of Debian in reach
   clients [--out DIR] make the clients of the gateway for Python and TypeScript: generate their types and methods from
                       docs/openapi.json, check and test them, and pack a wheel and an npm package; by default they go to
                       <target directory>/packages. Prints how tests by hand use them

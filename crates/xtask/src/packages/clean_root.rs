@@ -17,22 +17,32 @@ const KEYS: (&str, &str) = (
     "debian-archive-keyring",
 );
 
+/// A root, and what is in it besides what every Debian has.
+pub(super) struct Root {
+    /// What its directory is called after the release of Debian.
+    pub(super) name: &'static str,
+    pub(super) packages: &'static [&'static str],
+}
+
 /// What a person has before installing: git, something that downloads, and the package managers.
-const PACKAGES: &[&str] = &[
-    "ca-certificates",
-    "curl",
-    "git",
-    "man-db",
-    "nodejs",
-    "npm",
-    "pipx",
-    "python3-venv",
-    "systemd",
-    "wget",
-];
+pub(super) const FOR_PACKAGES: Root = Root {
+    name: "",
+    packages: &[
+        "ca-certificates",
+        "curl",
+        "git",
+        "man-db",
+        "nodejs",
+        "npm",
+        "pipx",
+        "python3-venv",
+        "systemd",
+        "wget",
+    ],
+};
 
 /// Makes the root where it is missing.
-pub(super) fn make() -> Result<PathBuf, Failure> {
+pub(super) fn make(kind: &Root) -> Result<PathBuf, Failure> {
     if !debian::is_root() {
         return Err(Failure::new(
             "a clean root is made and entered by root only",
@@ -45,11 +55,9 @@ pub(super) fn make() -> Result<PathBuf, Failure> {
     }
     let suite = suite();
     let parent = workspace::target_dir()?.join("clean-root");
-    let (root, mark) = (
-        parent.join(&suite),
-        parent.join(format!("{suite}.packages")),
-    );
-    let packages = PACKAGES.join(",");
+    let name = format!("{suite}{}", kind.name);
+    let (root, mark) = (parent.join(&name), parent.join(format!("{name}.packages")));
+    let packages = kind.packages.join(",");
     // What was begun and not finished has no mark.
     if std::fs::read_to_string(&mark).is_ok_and(|made| made == packages) {
         return Ok(root);

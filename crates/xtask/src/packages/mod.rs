@@ -2,6 +2,7 @@
 
 mod cases;
 mod clean_root;
+mod operate;
 mod site;
 
 use std::path::{Path, PathBuf};
@@ -14,12 +15,19 @@ use cases::{CASES, Case};
 
 const NEEDS: &[debian::Need] = &[("strip", "binutils"), ("git", "git")];
 
-/// Tries the named packages, or all: `[--program PATH] [PACKAGE]…`.
+/// Tries the named packages, or all: `[--program PATH] [PACKAGE]…`. `operate` follows the operator's page instead.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
-    let (program, names) = match args {
-        [flag, path, names @ ..] if flag == "--program" => (Some(PathBuf::from(path)), names),
-        names => (None, names),
-    };
+    let (program, names) = option(args, "--program");
+    let (before, names) = option(names, "--before");
+    if names == [operate::NAME] {
+        let site = offer(program, "site")?;
+        let before = before.map(|before| offer(Some(before), "site-before"));
+        return operate::follow(&site, before.transpose()?.as_deref());
+    }
+    if before.is_some() {
+        let what = format!("--before goes with {} alone", operate::NAME);
+        return Err(Failure::Usage(what));
+    }
     if let Some(unknown) = names
         .iter()
         .find(|name| !CASES.iter().any(|case| case.name == **name))
@@ -28,6 +36,14 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     let is_chosen = |case: &&Case| names.is_empty() || names.iter().any(|name| name == case.name);
     try_all(program, CASES.iter().filter(is_chosen))
+}
+
+/// The path that a flag in front of the rest names.
+fn option<'a>(args: &'a [String], flag: &str) -> (Option<PathBuf>, &'a [String]) {
+    match args {
+        [first, path, rest @ ..] if first == flag => (Some(PathBuf::from(path)), rest),
+        rest => (None, rest),
+    }
 }
 
 /// The lane: all packages, with the program that other lanes have built already.
@@ -51,17 +67,8 @@ fn try_all<'a>(
     program: Option<PathBuf>,
     cases: impl Iterator<Item = &'a Case>,
 ) -> Result<(), Failure> {
-    debian::ensure(NEEDS)?;
-    let root = clean_root::make()?;
-    let program = match program {
-        Some(program) => program,
-        None => dev_program()?,
-    };
-    let folder = workspace::target_dir()?.join("packages-tried");
-    let (packages, site) = (folder.join("packages"), folder.join("site"));
-    files::clean(&packages)?;
-    dist::make(&program, &packages)?;
-    site::lay_out(&packages, &site)?;
+    let root = clean_root::make(&clean_root::FOR_PACKAGES)?;
+    let site = offer(program, "site")?;
     let script = workspace::root().join("packaging/try/in_clean_root.sh");
     for case in cases {
         println!("\n== {}", case.name);
@@ -70,6 +77,21 @@ fn try_all<'a>(
             .map_err(|e| Failure::new(format!("{}: {e}", case.name)))?;
     }
     Ok(())
+}
+
+/// Packs a program, and lays the packages out in a folder of that name as a server offers them.
+fn offer(program: Option<PathBuf>, name: &str) -> Result<PathBuf, Failure> {
+    debian::ensure(NEEDS)?;
+    let program = match program {
+        Some(program) => program,
+        None => dev_program()?,
+    };
+    let folder = workspace::target_dir()?.join("packages-tried");
+    let (packages, site) = (folder.join("packages"), folder.join(name));
+    files::clean(&packages)?;
+    dist::make(&program, &packages)?;
+    site::lay_out(&packages, &site)?;
+    Ok(site)
 }
 
 /// The dev program without what debuggers want: a third of its size.
