@@ -31,8 +31,8 @@ pub const SCHEMA: &str = "siglum.log/1";
 /// team's gateway, for commits that only it has a record of.
 ///
 /// With `--fetch`, the command first fetches what the team's gateway has about all commits of the branch or range, the
-/// newest 5000 of them, so that `siglum why`, `log`, `blame` and `check` answer offline. What is here already is not
-/// fetched again within a day. If the command is interrupted, run it again to continue.
+/// newest 5000 of them, so that `siglum why`, `log` and `blame` answer offline. What is here already is not fetched again
+/// within a day. If the command is interrupted, run it again to continue.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
