@@ -124,7 +124,8 @@ fn an_answer_that_names_no_time_is_of_the_last_days() {
 }
 
 /// How many connections have the right to fold the sessions of the tenant.
-const FOLDING: &str = "SELECT count(*) FROM pg_locks, tenants WHERE locktype = 'advisory' AND objsubid = 1 \
+const FOLDING: &str = "SELECT count(*) FROM tenants, pg_locks JOIN pg_database d ON d.oid = database \
+    WHERE datname = current_database() AND locktype = 'advisory' AND objsubid = 1 \
     AND (classid::bigint << 32 | objid::bigint) = hashtextextended(current_schema()::text || ' ' || tenant || ' fold', 0)";
 
 #[test]
