@@ -293,14 +293,7 @@ impl Gateway {
         } = self.responses(&cx.home, open);
         let has_more = !answers.items.is_empty();
         for answer in answers.items {
-            let known = Kept {
-                gateway: gateway.to_owned(),
-                asker: asker.clone(),
-                at: now,
-                answer,
-            };
-            kept.put(&known);
-            found.add(known);
+            found.add(self.keep(kept, answer, &asker, now));
         }
         if !settled.is_empty() {
             let is_known = |commit: &Oid| found.answers.contains_key(commit);
@@ -338,6 +331,18 @@ impl Gateway {
     fn asker(&self) -> String {
         let digest = blake3::hash(self.credential.asker().as_bytes()).to_hex();
         digest.chars().take(16).collect()
+    }
+
+    /// Keeps what it said to this asker.
+    fn keep(&self, kept: &KeptAnswers, answer: CommitAnswer, asker: &str, at: Timestamp) -> Kept {
+        let known = Kept {
+            gateway: self.address.as_str().to_owned(),
+            asker: asker.to_owned(),
+            at,
+            answer,
+        };
+        kept.put(&known);
+        known
     }
 
     fn client(&self, home: &Home, patience: Timeouts) -> Result<GatewayClient, CommandError> {

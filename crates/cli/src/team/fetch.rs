@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use siglum_domain::Oid;
 use siglum_egress::{EgressError, Timeouts};
 
-use super::answer_cache::{Kept, KeptAnswers};
+use super::answer_cache::KeptAnswers;
 use super::{Gateway, Question, Team};
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -106,12 +106,7 @@ impl Gateway {
             let before = answered.len();
             for answer in part.answers.items {
                 answered.insert(answer.commit.clone());
-                cache.put(&Kept {
-                    gateway: gateway.to_owned(),
-                    asker: asker.clone(),
-                    at: now,
-                    answer,
-                });
+                self.keep(cache, answer, &asker, now);
             }
             fetched.answers += answered.len() - before;
             let is_known = |commit: &Oid| answered.contains(commit);
