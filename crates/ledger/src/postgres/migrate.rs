@@ -1,6 +1,6 @@
 //! Migrations: numbered files, each applied once, in one transaction. A shipped one never changes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use postgres::error::SqlState;
 use siglum_domain::{LedgerId, Tenant};
@@ -58,8 +58,12 @@ pub(crate) fn migrations() -> String {
 const META: &str =
     "CREATE TABLE IF NOT EXISTS meta (key text COLLATE \"C\" PRIMARY KEY, value bigint NOT NULL)";
 
-/// How long to wait for somebody else who migrates.
+/// How long to wait for somebody else who migrates, and for those who work on the tables.
 const WAIT: Duration = Duration::from_secs(120);
+
+/// How long to wait at once for those who work on a table: everybody else waits behind it. The server looks for deadlocks
+/// after a second, and would end somebody's work.
+const TABLE_WAIT: Duration = Duration::from_millis(800);
 
 /// How often a new store is begun while others do the same.
 const TRIES: u32 = 20;
@@ -155,20 +159,40 @@ fn is_raced(error: &postgres::Error) -> bool {
     .any(|code| error.code() == Some(code))
 }
 
-/// Applies one migration, unless somebody else has done so meanwhile.
-fn apply(link: &mut Link, number: u32, sql: &str) -> Result<()> {
-    let wait = WAIT.as_millis();
-    let done = link
-        .client
-        .batch_execute(&format!(
-            "BEGIN; SET LOCAL lock_timeout = {wait}; SET LOCAL statement_timeout = 0"
-        ))
-        .and_then(|()| apply_within(link, number, sql))
-        .and_then(|()| link.client.batch_execute("COMMIT"));
-    done.map_err(|error| {
+/// Applies one migration, unless somebody else has done so meanwhile. Where others work on the tables, it gives way to them
+/// and tries again: it needs each table for itself, and they have several, in any order.
+pub(super) fn apply(link: &mut Link, number: u32, sql: &str) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        let Err(error) = apply_once(link, number, sql) else {
+            return Ok(());
+        };
         let _ = link.client.batch_execute("ROLLBACK");
-        refused(error)
-    })
+        if !is_held_up(&error) || begun.elapsed() >= WAIT {
+            return Err(refused(error));
+        }
+        std::thread::sleep(TABLE_WAIT);
+    }
+}
+
+fn is_held_up(error: &postgres::Error) -> bool {
+    [
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+    ]
+    .iter()
+    .any(|code| error.code() == Some(code))
+}
+
+fn apply_once(link: &mut Link, number: u32, sql: &str) -> std::result::Result<(), postgres::Error> {
+    let opening = format!(
+        "BEGIN; SET LOCAL lock_timeout = {}; SET LOCAL statement_timeout = 0",
+        WAIT.as_millis()
+    );
+    link.client.batch_execute(&opening)?;
+    apply_within(link, number, sql)?;
+    link.client.batch_execute("COMMIT")
 }
 
 fn apply_within(
@@ -181,6 +205,9 @@ fn apply_within(
     if schema >= i64::from(number) {
         return Ok(());
     }
+    let wait = TABLE_WAIT.as_millis();
+    let wait = format!("SET LOCAL lock_timeout = {wait}");
+    link.client.batch_execute(&wait)?;
     link.client.batch_execute(sql)?;
     let put = "INSERT INTO meta (key, value) VALUES ('schema', $1), ('min_reader', $1), ('min_writer', $1) \
          ON CONFLICT (key) DO UPDATE SET value = excluded.value";

@@ -3,7 +3,8 @@
 use std::sync::Barrier;
 
 use super::*;
-use crate::postgres::SCHEMA;
+use crate::postgres::connection::Link;
+use crate::postgres::{SCHEMA, migrate};
 
 fn refused(settings: &PostgresSettings, how: Open) -> LedgerError {
     match PostgresLedger::open(settings, how) {
@@ -44,6 +45,37 @@ fn many_programs_may_create_one_store_at_once() {
     });
     let ids: Vec<_> = ids.into_iter().map(Result::unwrap).collect();
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+}
+
+#[test]
+fn a_migration_gives_way_to_whoever_works_on_the_tables() {
+    let Some(home) = Home::own() else { return };
+    drop(home.furnished());
+    let [mut reader, mut watcher] = [home.raw(), home.raw()];
+    reader
+        .batch_execute("BEGIN; SELECT FROM observations")
+        .unwrap();
+    std::thread::scope(|scope| {
+        let migrating = scope.spawn(|| {
+            let mut link = Link::make(&home.settings)?;
+            let sql = "LOCK TABLE sessions; LOCK TABLE observations";
+            migrate::apply(&mut link, SCHEMA + 1, sql)
+        });
+        let waits = "SELECT FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' \
+                     AND relation = 'observations'::regclass";
+        while watcher.query(waits, &[]).unwrap().is_empty() {
+            assert!(!migrating.is_finished());
+            std::thread::yield_now();
+        }
+        // Each has now what the other one wants.
+        reader
+            .batch_execute("SELECT FROM sessions; COMMIT")
+            .unwrap();
+        migrating.join().unwrap().unwrap();
+    });
+    let schema = "SELECT value FROM meta WHERE key = 'schema'";
+    let schema: i64 = watcher.query_one(schema, &[]).unwrap().get(0);
+    assert_eq!(schema, i64::from(SCHEMA + 1));
 }
 
 #[test]
