@@ -26,6 +26,7 @@ use siglum_ledger::{
 use crate::commits::author_prompts::{AuthorPrompt, LoggedEdits};
 use crate::commits::origins::Origin;
 use crate::commits::prompts::Prompt;
+use crate::commits::shown::Shown;
 use crate::commits::why::{self, Claim, SessionCard, Why};
 
 /// The most commits of one request.
@@ -158,12 +159,13 @@ pub fn answers(
             .extend(named_checkpoint(tx, id, within)?);
     }
     let (mut bytes, mut edits) = (0, LoggedEdits::default());
+    let mut shown = Shown::new(within);
     for commit in commits.iter().collect::<BTreeSet<_>>() {
         if bytes >= RESPONSE_FULL {
             response.left_off.push(commit.clone());
             continue;
         }
-        let Some(why) = why::recorded_anywhere(tx, commit, within)? else {
+        let Some(why) = why::recorded_anywhere(tx, commit, &mut shown)? else {
             continue;
         };
         let mut author_prompts = edits.prompts(tx, &why)?;

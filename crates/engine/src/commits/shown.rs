@@ -1,16 +1,20 @@
 //! What an answer shows of sessions, where whoever asks is limited to some repositories.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use siglum_domain::{RepositoryId, SessionId};
 use siglum_ledger::{LedgerError, SessionFilter, SessionRecord, Transaction};
 
 use crate::commits::origins::Origin;
+use crate::commits::why::{SessionCard, card};
 
 /// The sessions that an answer may show: all, or those that work in one of some repositories.
 pub(crate) struct Shown<'a> {
     within: Option<&'a [RepositoryId]>,
     known: BTreeMap<SessionId, bool>,
+    /// Those that were read, each once for all answers of a request.
+    cards: BTreeMap<SessionId, Option<SessionCard>>,
 }
 
 impl<'a> Shown<'a> {
@@ -18,7 +22,13 @@ impl<'a> Shown<'a> {
         Self {
             within,
             known: BTreeMap::new(),
+            cards: BTreeMap::new(),
         }
+    }
+
+    /// The repositories, unless it is all of them.
+    pub(crate) const fn within(&self) -> Option<&'a [RepositoryId]> {
+        self.within
     }
 
     pub(crate) fn has(
@@ -71,6 +81,28 @@ impl<'a> Shown<'a> {
             }
         }
         Ok(shown)
+    }
+
+    /// The sessions that an answer names. Of those that work elsewhere their id is told and nothing else.
+    pub(super) fn cards(
+        &mut self,
+        tx: &mut dyn Transaction,
+        named: Vec<SessionId>,
+    ) -> Result<BTreeMap<SessionId, SessionCard>, LedgerError> {
+        let mut cards = BTreeMap::new();
+        for id in named {
+            if cards.contains_key(&id) || !self.has(tx, id)? {
+                continue;
+            }
+            let card = match self.cards.entry(id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(card(tx, id)?),
+            };
+            if let Some(card) = card {
+                cards.insert(id, card.clone());
+            }
+        }
+        Ok(cards)
     }
 
     /// Origins without the prompts of other sessions.

@@ -134,7 +134,7 @@ pub fn why(
             found.record.as_ref(),
             stored_facts(&found.facts),
             &found.files,
-            None,
+            &mut Shown::new(None),
         )
     })?))
 }
@@ -204,6 +204,15 @@ pub fn recorded(
     commit: &Oid,
     within: Option<&[RepositoryId]>,
 ) -> Result<Option<Why>, LedgerError> {
+    recorded_in(tx, repository, commit, &mut Shown::new(within))
+}
+
+fn recorded_in(
+    tx: &mut dyn Transaction,
+    repository: RepositoryId,
+    commit: &Oid,
+    shown: &mut Shown<'_>,
+) -> Result<Option<Why>, LedgerError> {
     let record = tx.commit(repository, commit)?;
     let mut attested = standing_attestations(tx, commit)?;
     attested.retain(|a| a.repository == repository);
@@ -215,26 +224,24 @@ pub fn recorded(
     let facts = facts.unwrap_or_else(|| bare(commit, record.as_ref(), attested.first()));
     let files = tx.authors(repository, commit)?.unwrap_or_default();
     let place = (repository, repository);
-    answer(tx, place, record.as_ref(), facts, &files, within).map(Some)
+    answer(tx, place, record.as_ref(), facts, &files, shown).map(Some)
 }
 
-/// Answers for a commit from what the ledger has alone, in whichever repository, or of `within` only: what says most,
-/// where several have it.
-///
-/// # Errors
-/// Those of the ledger.
-pub fn recorded_anywhere(
+/// Answers for a commit from what the ledger has alone, in whichever repository that may be shown: what says most, where
+/// several have it.
+pub(crate) fn recorded_anywhere(
     tx: &mut dyn Transaction,
     commit: &Oid,
-    within: Option<&[RepositoryId]>,
+    shown: &mut Shown<'_>,
 ) -> Result<Option<Why>, LedgerError> {
+    let within = shown.within();
     let is_inside = |id: RepositoryId| within.is_none_or(|ids| ids.contains(&id));
     let mut records = tx.commits_named(commit)?;
     records.retain(|r| is_inside(r.repository));
     let Some(record) = elsewhere::most_telling(records, None) else {
         let mut attested = standing_attestations(tx, commit)?.into_iter();
         return match attested.find(|a| is_inside(a.repository)) {
-            Some(attested) => recorded(tx, attested.repository, commit, within),
+            Some(attested) => recorded_in(tx, attested.repository, commit, shown),
             None => Ok(None),
         };
     };
@@ -242,7 +249,7 @@ pub fn recorded_anywhere(
     let facts = record.facts.clone();
     let facts = facts.unwrap_or_else(|| bare(commit, Some(&record), None));
     let files = tx.authors(place, commit)?.unwrap_or_default();
-    answer(tx, (place, place), Some(&record), facts, &files, within).map(Some)
+    answer(tx, (place, place), Some(&record), facts, &files, shown).map(Some)
 }
 
 /// What is known of a commit that git was not asked about.
@@ -305,7 +312,7 @@ fn answer(
     record: Option<&CommitRecord>,
     facts: CommitFacts,
     files: &[FileAuthors],
-    within: Option<&[RepositoryId]>,
+    shown: &mut Shown<'_>,
 ) -> Result<Why, LedgerError> {
     let judgement = match record {
         Some(record) => elsewhere::judgement_for(tx, record, here)?,
@@ -318,11 +325,10 @@ fn answer(
             },
         )?),
     };
-    let attestations = attestations_of(tx, &facts.commit, within)?;
+    let attestations = attestations_of(tx, &facts.commit, shown.within())?;
     let mut judgement = join_attestations(judgement, &attestations);
-    let mut shown = Shown::new(within);
-    named_by_message(tx, &facts, record, &mut judgement, &mut shown)?;
-    claimed_by_sessions(tx, repository, &facts, record, &mut judgement, &mut shown)?;
+    named_by_message(tx, &facts, record, &mut judgement, shown)?;
+    claimed_by_sessions(tx, repository, &facts, record, &mut judgement, shown)?;
     if judgement.verdict == Verdict::Unknown && facts.named.is_empty() {
         let at = record.map_or(facts.committed, |r| r.at);
         for session in scene::around(tx, repository, at)? {
@@ -356,7 +362,7 @@ fn answer(
         named.extend(landing::concerned(&origin.judgement));
         named.extend(&origin.judgement.candidates);
     }
-    let sessions = cards(tx, named, &mut shown)?;
+    let sessions = shown.cards(tx, named)?;
     let at = made_at(record, &facts);
     let prompt = match (judgement.committer, authors.first()) {
         (Committer::Session { session }, _) => prompt_at(tx, session, at)?,
@@ -525,24 +531,6 @@ pub(crate) fn authors_of(files: &[FileAuthors]) -> Vec<Author> {
     let mut authors: Vec<Author> = by_session.into_iter().map(author).collect();
     authors.sort_by_key(|a| (a.session.is_none(), std::cmp::Reverse(a.lines()), a.session));
     authors
-}
-
-/// The sessions that an answer names. Of those that work elsewhere their id is told and nothing else.
-fn cards(
-    tx: &mut dyn Transaction,
-    named: Vec<SessionId>,
-    shown: &mut Shown<'_>,
-) -> Result<BTreeMap<SessionId, SessionCard>, LedgerError> {
-    let mut cards = BTreeMap::new();
-    for id in named {
-        if !shown.has(tx, id)? {
-            continue;
-        }
-        if let Some(card) = card(tx, id)? {
-            cards.insert(id, card);
-        }
-    }
-    Ok(cards)
 }
 
 /// A session as an answer shows it.

@@ -2,6 +2,7 @@
 
 use siglum_domain::access::{Limits, Scope};
 use siglum_domain::evidence::{Basis, Case, Committer, Judgement, Verdict, judge};
+use siglum_domain::link::Link;
 use siglum_domain::{Oid, PlatformName, RepositoryId, SessionId, TokenId, TokenName};
 use siglum_gitstore::RangeCommit;
 use siglum_ledger::{
@@ -14,6 +15,7 @@ use super::stage::*;
 use crate::Here;
 use crate::commits::attestations::standing_attestations;
 use crate::commits::check::{self, Finding, Standing};
+use crate::commits::shown::Shown;
 use crate::commits::why::{self, Why};
 use crate::driven::attestation::{ATTESTATIONS_MOST, NewAttestation, attest, withdraw};
 use crate::driven::remote::{self, NewSession, RemoteError};
@@ -111,7 +113,7 @@ fn withdrawn(stage: &mut Stage, n: u128, commit: u8) -> bool {
 
 /// The answer about a commit in any repository.
 fn answer(stage: &mut Stage, commit: u8) -> Option<Why> {
-    stage.read(|tx| why::recorded_anywhere(tx, &oid(commit), None))
+    stage.read(|tx| why::recorded_anywhere(tx, &oid(commit), &mut Shown::new(None)))
 }
 
 #[track_caller]
@@ -182,6 +184,29 @@ fn checked(
     });
     let one = found.expect("because the repository is known").remove(0);
     (one.standing, one.findings)
+}
+
+/// What is stated of a session is read with it: for each commit of it anew, a thousand of them took half a minute.
+#[test]
+fn a_session_is_read_once_for_all_answers_of_a_request() {
+    let mut stage = stage();
+    for commit in [1, 2] {
+        attested(&mut stage, &new(1, commit)).unwrap();
+    }
+    let named = ask(&mut stage, |here, tx| {
+        let mut shown = Shown::new(None);
+        let first = why::recorded_anywhere(tx, &oid(1), &mut shown)?;
+        let linked = Statement::LinkAttached {
+            session: id(1),
+            link: Link::IssueNumber(5),
+        };
+        tx.state((here.clock)(), "tests", "tests", &linked)?;
+        let second = why::recorded_anywhere(tx, &oid(2), &mut shown)?;
+        let both = [first, second].map(Option::unwrap);
+        Ok(both.map(|why| why.sessions[&id(1)].links.clone()))
+    });
+    let [first, second] = named.unwrap();
+    assert_eq!(first, second);
 }
 
 #[test]
