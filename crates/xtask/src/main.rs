@@ -57,8 +57,8 @@ Simulate, fuzz and measure
   truth [--release] [ARGS]
                       play commits whose maker is known, and run `siglum why` on them: 2,000 cases, or
                       as ARGS of siglum-truth say; exits 1 if a statement is false
-  team [--minutes N] [--laptops N] [--jobs N] [--conversations N] [--seed N] [--before PROGRAM]
-       [--release] [--strict]
+  team [--minutes N] [--laptops N] [--jobs N] [--conversations N] [--pace N] [--seed N]
+       [--before PROGRAM] [--release] [--strict]
                       play a team for 3 minutes: 12 laptops, pipelines, 5 conversations a minute and pages, in front of
                       three gateways on PostgreSQL; kill gateways and database, cut the network, replace the gateways
                       (by the program under test, in the place of PROGRAM). Exits 1 if a promise of docs/team-test.md is

@@ -13,6 +13,7 @@ const NUMBERS: &[(&str, &str)] = &[
     ("--laptops", "SIGLUM_TEAM_LAPTOPS"),
     ("--jobs", "SIGLUM_TEAM_JOBS"),
     ("--conversations", "SIGLUM_TEAM_CONVERSATIONS"),
+    ("--pace", "SIGLUM_TEAM_PACE"),
     ("--seed", "SIGLUM_SEED"),
 ];
 /// How long the team plays, in seconds.

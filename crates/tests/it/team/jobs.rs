@@ -38,7 +38,7 @@ pub(super) fn work(team: &Team, number: usize, until: Instant) {
     let machine = machine(team);
     let writer = Writer::new(team, &team.launcher);
     for run in 0.. {
-        pause(&mut dice, BETWEEN_RUNS, until);
+        pause(&mut dice, team.options.paced(BETWEEN_RUNS), until);
         if Instant::now() >= until {
             return;
         }

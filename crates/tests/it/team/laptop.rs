@@ -107,7 +107,7 @@ impl<'w> Laptop<'w> {
             if self.dice.once_in(2) {
                 self.sync(team);
             }
-            pause(&mut self.dice, BETWEEN_TURNS, until);
+            pause(&mut self.dice, team.options.paced(BETWEEN_TURNS), until);
             if Instant::now() >= until {
                 break;
             }
@@ -120,12 +120,12 @@ impl<'w> Laptop<'w> {
     fn turn(&mut self, team: &Team, agent: &mut Agent, until: Instant) {
         let path = format!("part-{}.txt", self.number);
         for _ in 0..2 {
-            pause(&mut self.dice, THINKING, until);
+            pause(&mut self.dice, team.options.paced(THINKING), until);
             self.lines += 1;
             let line = format!("{} by {}\n", self.lines, agent.native);
             agent.change(&path, |text| text + &line);
         }
-        pause(&mut self.dice, THINKING, until);
+        pause(&mut self.dice, team.options.paced(THINKING), until);
         let subject = format!("{} by {}", self.lines, agent.native);
         let made = agent.sh(&format!("git add -A && git commit -q -m '{subject}'"));
         match made.code {

@@ -1,6 +1,7 @@
 //! What was asked for.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ pub(super) struct Options {
     pub(super) jobs: usize,
     /// Conversations that begin each minute.
     pub(super) conversations: usize,
+    /// How many times longer than otherwise laptops and pipelines wait between their steps.
+    pace: u64,
     seed: u64,
     /// The program that serves before the upgrade; without it, the gateways are restarted with the same one.
     pub(super) before: Option<PathBuf>,
@@ -47,10 +50,16 @@ impl Options {
             laptops,
             jobs: count("SIGLUM_TEAM_JOBS", laptops.div_ceil(5) as u64),
             conversations: count("SIGLUM_TEAM_CONVERSATIONS", 5),
+            pace: number("SIGLUM_TEAM_PACE").unwrap_or(1),
             seed: seed(),
             before: std::env::var_os("SIGLUM_TEAM_BEFORE").map(PathBuf::from),
             bounds,
         })
+    }
+
+    /// How long a laptop or a pipeline waits, in milliseconds.
+    pub(super) const fn paced(&self, millis: Range<u64>) -> Range<u64> {
+        millis.start * self.pace..millis.end * self.pace
     }
 
     /// The dice of one of the team: what others do does not change what they throw.
@@ -66,10 +75,11 @@ impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "team: {} laptops, {} jobs, {} conversations a minute, {} s, SIGLUM_SEED={}",
+            "team: {} laptops, {} jobs, {} conversations a minute, pace {}, {} s, SIGLUM_SEED={}",
             self.laptops,
             self.jobs,
             self.conversations,
+            self.pace,
             self.length.as_secs(),
             self.seed
         )
