@@ -53,6 +53,7 @@ mod moved_repositories;
 mod named_store;
 mod narrow;
 mod noted_landings;
+mod nothing_lost;
 mod old_sessions;
 mod otel;
 mod people;

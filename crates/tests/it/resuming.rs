@@ -208,7 +208,7 @@ fn a_project_that_moved_takes_its_sessions_along() {
 }
 
 /// A rollout as Codex 0.169 begins one.
-fn rollout(repo: &Repo<'_>, id: &str) -> String {
+pub(crate) fn rollout(repo: &Repo<'_>, id: &str) -> String {
     let at = "2026-11-21T04:02:08.000Z";
     let line = |kind: &str, payload: serde_json::Value| {
         json!({ "timestamp": at, "type": kind, "payload": payload }).to_string()
@@ -233,6 +233,16 @@ fn rollout(repo: &Repo<'_>, id: &str) -> String {
             json!({ "type": "task_started", "turn_id": "t1", "root_turn_id": "t1" }),
         ),
         said("user", "input_text", "Shout the second line."),
+        line(
+            "event_msg",
+            json!({
+                "type": "item_completed", "thread_id": id, "turn_id": "t1",
+                "item": {
+                    "type": "UserMessage", "id": "item_1",
+                    "content": [{ "type": "text", "text": "Shout the second line.", "text_elements": [] }],
+                },
+            }),
+        ),
         said("assistant", "output_text", "Done."),
     ];
     all.map(|line| format!("{line}\n")).concat()
@@ -250,7 +260,7 @@ fn a_transcript_that_codex_deleted_is_put_back_under_its_day() {
     repo.siglum(&["import"]).ok();
     // What only its screen shows is not needed.
     let mut before = lines(&path);
-    before.retain(|line| !line.contains("task_started"));
+    before.retain(|line| !line.contains("event_msg"));
     fs::remove_dir_all(world.home().join(".codex")).unwrap();
     let ran = repo.siglum(&["resume", id]);
     assert_eq!(
