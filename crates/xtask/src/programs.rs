@@ -125,6 +125,7 @@ pub(crate) struct Tested {
 pub(crate) fn run_tests(runner: Runner, command: &mut Command) -> Result<Tested, Failure> {
     announce(command);
     let mut child = without_python_shim(command)
+        .env("TMPDIR", workspace::short_lived())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
