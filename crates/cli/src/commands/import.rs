@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use siglum_domain::redact::Redactor;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::record::import::{self, ImportableTranscript, Linked, OnDisk};
+use siglum_engine::record::transcript::SkippedLines;
 use siglum_engine::{EngineError, World, worker};
-use siglum_ledger::{Durability, Ledger, SqliteLedger, read, write};
+use siglum_ledger::{Durability, Ledger, LedgerError, SqliteLedger, read, write};
 
 use crate::config::Config;
 use crate::cx::Cx;
@@ -25,6 +26,11 @@ pub const SCHEMA: &str = "siglum.import/1";
 /// What to do where an import did not come to its end.
 pub const GO_ON_IMPORTING: &str =
     "An import is running or was interrupted: run `siglum import` to complete it.";
+
+/// Why a transcript was not imported.
+const UNREADABLE: &str = "transcript_unreadable";
+const DAMAGED: &str = "session_damaged";
+const LIST_REFUSED: &str = "Run `siglum doctor` to list them with the reasons.";
 
 /// Import sessions from transcripts that agents left on disk
 ///
@@ -70,6 +76,8 @@ struct Outcome {
     sessions: Vec<(SessionId, ImportableTranscript, u64)>,
     linked: Linked,
     refused: Vec<(PathBuf, String)>,
+    /// The transcripts of which lines were skipped.
+    skipped: Vec<(PathBuf, SkippedLines)>,
     /// Repositories in which recording is switched off.
     off: Vec<String>,
 }
@@ -114,17 +122,23 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             "{} could not be imported",
             ui::plural(n, "transcript")
         ))
-        .hint("Run `siglum doctor` to list them with the reasons.")),
+        .hint(LIST_REFUSED)),
     }
 }
 
-/// Imports transcripts and says on standard error what that brought.
-pub fn import_all(cx: &Cx, found: &[ImportableTranscript]) -> Result<(), CommandError> {
+/// Imports transcripts and says on standard error what that brought, and what could not be imported.
+pub fn import_all(cx: &Cx, on_disk: &OnDisk) -> Result<(), CommandError> {
     let mut ledger = cx.open_ledger()?;
     let mut outcome = Outcome::default();
-    bring_in(cx, &mut ledger, found, &mut outcome)?;
+    for (file, reason) in &on_disk.refused {
+        refuse(&mut ledger, &mut outcome, &file.path, UNREADABLE, reason)?;
+    }
+    bring_in(cx, &mut ledger, &on_disk.found, &mut outcome)?;
     let rows = rows(&mut ledger, &outcome)?;
-    total(cx, &rows, &outcome, found.len());
+    total(cx, &rows, &outcome, on_disk.found.len());
+    if !outcome.refused.is_empty() {
+        cx.ui.hint(LIST_REFUSED);
+    }
     Ok(())
 }
 
@@ -143,7 +157,7 @@ fn choose(args: &Args, on_disk: OnDisk) -> (Vec<ImportableTranscript>, Wrong) {
     let below = |path: &Path| args.paths.is_empty() || wanted.iter().any(|w| path.starts_with(w));
     for (file, reason) in &on_disk.refused {
         if below(&resolved(&file.path)) {
-            wrong.push((file.path.clone(), ("transcript_unreadable", reason.clone())));
+            wrong.push((file.path.clone(), (UNREADABLE, reason.clone())));
         }
     }
     let known = |path: &Path| {
@@ -171,7 +185,7 @@ fn choose(args: &Args, on_disk: OnDisk) -> (Vec<ImportableTranscript>, Wrong) {
 fn named(path: &Path) -> Result<PathBuf, (&'static str, String)> {
     let meta = path
         .symlink_metadata()
-        .map_err(|e| ("transcript_unreadable", e.to_string()))?;
+        .map_err(|e| (UNREADABLE, e.to_string()))?;
     if meta.is_symlink() {
         return Err((
             "transcript_is_link",
@@ -179,7 +193,7 @@ fn named(path: &Path) -> Result<PathBuf, (&'static str, String)> {
         ));
     }
     path.canonicalize()
-        .map_err(|e| ("transcript_unreadable", e.to_string()))
+        .map_err(|e| (UNREADABLE, e.to_string()))
 }
 
 fn resolved(path: &Path) -> PathBuf {
@@ -229,18 +243,18 @@ fn bring_in(
     for place in import::forks_last(&world, &fresh) {
         let (found, unread) = todo[place];
         match import::import(&world, ledger, found, &mut |bytes| bar.inc(bytes)) {
-            Ok(session) => {
-                import::close(&world, ledger, session)?;
-                outcome.sessions.push((session, found.clone(), unread));
+            Ok(imported) => {
+                import::close(&world, ledger, imported.session)?;
+                outcome.skipped.extend(imported.skipped);
+                let session = (imported.session, found.clone(), unread);
+                outcome.sessions.push(session);
             }
             Err(EngineError::Read { path, source }) => {
-                refuse(
-                    ledger,
-                    outcome,
-                    &path,
-                    "transcript_unreadable",
-                    &source.to_string(),
-                )?;
+                refuse(ledger, outcome, &path, UNREADABLE, &source.to_string())?;
+            }
+            Err(EngineError::Ledger(LedgerError::Damaged(what))) => {
+                let detail = format!("its session is damaged in the ledger: {what}");
+                refuse(ledger, outcome, &found.file.path, DAMAGED, &detail)?;
             }
             Err(error) => {
                 bar.finish_and_clear();
@@ -290,6 +304,11 @@ fn link(
             Err(error @ (EngineError::Git(_) | EngineError::NoCheckout(_))) => {
                 cx.ui
                     .warning(format!("cannot read the history of {common_dir}: {error}"));
+            }
+            Err(EngineError::Ledger(error @ LedgerError::Damaged(_))) => {
+                cx.ui.warning(format!(
+                    "cannot link the commits of {common_dir}: {error}"
+                ));
             }
             Err(error) => return Err(error.into()),
         }

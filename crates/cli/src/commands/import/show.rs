@@ -1,11 +1,12 @@
 //! What an import brought, as it is shown.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use siglum_domain::observation::Tokens;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::record::import::{self, ImportableTranscript, Linked};
+use siglum_engine::record::transcript::SkippedLines;
 use siglum_ledger::{SessionFilter, SqliteLedger, read};
 
 use super::{Outcome, SCHEMA, Wrong, shown};
@@ -13,6 +14,9 @@ use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui::{self, Cell, Style, Table};
+
+/// How many transcripts with skipped lines are named.
+const SKIPPED: usize = 5;
 
 /// The JSON form of the answer.
 #[derive(Serialize)]
@@ -29,6 +33,8 @@ pub struct Json {
     commits_linked: u64,
     /// Transcripts that were not imported, with the reason.
     refused: Vec<Refused>,
+    /// Transcripts of which lines were skipped, because they cannot be read.
+    skipped_lines: Vec<SkippedTranscript>,
 }
 
 /// One session.
@@ -61,6 +67,20 @@ struct Session {
 struct Refused {
     path: String,
     reason: String,
+}
+
+/// The lines of a transcript that were skipped.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct SkippedTranscript {
+    path: String,
+    /// Lines that are cut, or not of the form that the agent writes.
+    malformed: u64,
+    not_utf8: u64,
+    /// Lines that are longer than 64 MiB.
+    too_long: u64,
+    /// Where the first of them begins in the file, in bytes.
+    first_at: u64,
 }
 
 /// One session as it is shown.
@@ -145,6 +165,7 @@ pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
             Cx::tilde(Path::new(&worktree))
         ));
     }
+    skipped_lines(cx, &outcome.skipped);
     if rows.is_empty() {
         cx.ui.status(match of {
             0 => "No transcripts to import.".to_owned(),
@@ -163,6 +184,35 @@ pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
         ui::count(commits),
         ui::plural(looked_at, "commit"),
     ));
+}
+
+/// Says of which transcripts lines were skipped, and why.
+fn skipped_lines(cx: &Cx, skipped: &[(PathBuf, SkippedLines)]) {
+    let (named, others) = skipped.split_at(skipped.len().min(SKIPPED));
+    for (path, lines) in named {
+        cx.ui.warning(format!(
+            "skipped {} of {}: {lines}; the first at byte {}",
+            ui::plural(lines.count(), "line"),
+            Cx::tilde(&shown(path)),
+            lines.first_at.unwrap_or_default(),
+        ));
+    }
+    let mut rest = SkippedLines::default();
+    others.iter().for_each(|(_, lines)| rest += *lines);
+    if rest.count() > 0 {
+        cx.ui.warning(format!(
+            "skipped {} of {}: {rest}",
+            ui::plural(rest.count(), "line"),
+            ui::counted(
+                others.len() as u64,
+                "other transcript",
+                "other transcripts"
+            ),
+        ));
+    }
+    if !skipped.is_empty() {
+        cx.ui.hint("Run `siglum doctor` to list skipped lines by transcript.");
+    }
 }
 
 pub(super) fn preview(
@@ -261,6 +311,17 @@ pub(super) fn json(rows: &[Row<'_>], outcome: &Outcome) -> Json {
             .map(|(path, reason)| Refused {
                 path: path.display().to_string(),
                 reason: reason.clone(),
+            })
+            .collect(),
+        skipped_lines: outcome
+            .skipped
+            .iter()
+            .map(|(path, lines)| SkippedTranscript {
+                path: shown(path).display().to_string(),
+                malformed: lines.malformed,
+                not_utf8: lines.not_utf8,
+                too_long: lines.too_long,
+                first_at: lines.first_at.unwrap_or_default(),
             })
             .collect(),
     }
