@@ -115,19 +115,19 @@ fn skipped_lines(skipped: &[SkippedTranscript]) -> Option<Check> {
 /// The search index: whether it can be asked, and what it lacks.
 fn search_index(ledger: &mut dyn Ledger) -> Check {
     let looked = ledger.index().and_then(|index| {
-        let wrong = index.check_index()?;
-        Ok((wrong, index.index_standing()))
+        let check = index.check_index()?;
+        Ok((check, index.index_standing()))
     });
-    let (wrong, standing) = match looked {
-        Ok((wrong, Ok(standing))) => (wrong, standing),
-        Ok((wrong, Err(error))) => return damaged_index(wrong, &error.to_string()),
+    let (check, standing) = match looked {
+        Ok((check, Ok(standing))) => (check, standing),
+        Ok((check, Err(error))) => return damaged_index(check.wrong, &error.to_string()),
         Err(error) => return damaged_index(Vec::new(), &error.to_string()),
     };
-    if !wrong.is_empty() {
-        return damaged_index(wrong, "it does not hold together");
+    if !check.wrong.is_empty() {
+        return damaged_index(check.wrong, "it does not hold together");
     }
     let waiting = ui::plural(standing.waiting, "session");
-    match (standing.is_ready, standing.waiting) {
+    let has_all = match (standing.is_ready, standing.waiting) {
         (true, 0) => Check::ok("search", "the search index has all sessions"),
         (true, n) if n <= LAG => {
             Check::ok("search", format!("the search index is {waiting} behind"))
@@ -139,7 +139,12 @@ fn search_index(ledger: &mut dyn Ledger) -> Check {
                 false => "The worker fills it; run `siglum status` to start the worker.",
             },
         ),
-    }
+    };
+    let not_checked = check.unchecked_bytes.map(|bytes| {
+        let size = ui::bytes(bytes);
+        format!("not checked for damage, because it is large ({size})")
+    });
+    has_all.details(not_checked)
 }
 
 fn damaged_index(wrong: Vec<String>, why: &str) -> Check {
