@@ -1,6 +1,7 @@
 //! Sessions that agents left on disk before anybody watched, as they lie there: sub-agents beside their session, files
 //! that were cut, imports that were killed, and what Codex tells as a patch alone.
 
+mod summary;
 mod unreadable;
 
 use std::fs;

@@ -4,15 +4,19 @@
 pub mod acp;
 pub mod show;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use siglum_domain::price::Cost;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::record::import::{self, ImportableTranscript, Linked, OnDisk};
 use siglum_engine::record::transcript::SkippedLines;
+use siglum_engine::views::{self, cost::{By, CostQuery}};
 use siglum_engine::{EngineError, World, worker};
 use siglum_ledger::{Durability, Ledger, LedgerError, SqliteLedger, read, write};
 
+use super::cost::prices;
 use crate::config::Config;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -75,6 +79,8 @@ struct Outcome {
     /// The sessions with new bytes, and how many.
     sessions: Vec<(SessionId, ImportableTranscript, u64)>,
     linked: Linked,
+    /// What these sessions cost at list prices, if the prices can be read.
+    cost: Option<Cost>,
     refused: Vec<(PathBuf, String)>,
     /// The transcripts of which lines were skipped.
     skipped: Vec<(PathBuf, SkippedLines)>,
@@ -107,6 +113,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         refuse(&mut ledger, &mut outcome, path, reason, detail)?;
     }
     bring_in(cx, &mut ledger, &chosen, &mut outcome)?;
+    outcome.cost = cost(cx, &mut ledger, &outcome)?;
     let rows = rows(&mut ledger, &outcome)?;
     let shown = if cx.ui.json {
         cx.ui.json(SCHEMA, json(&rows, &outcome))
@@ -134,6 +141,7 @@ pub fn import_all(cx: &Cx, on_disk: &OnDisk) -> Result<(), CommandError> {
         refuse(&mut ledger, &mut outcome, &file.path, UNREADABLE, reason)?;
     }
     bring_in(cx, &mut ledger, &on_disk.found, &mut outcome)?;
+    outcome.cost = cost(cx, &mut ledger, &outcome)?;
     let rows = rows(&mut ledger, &outcome)?;
     total(cx, &rows, &outcome, on_disk.found.len());
     if !outcome.refused.is_empty() {
@@ -270,6 +278,34 @@ fn bring_in(
     ledger.maintain()?;
     cx.home.start_worker();
     Ok(())
+}
+
+/// What the sessions with new bytes cost. Prices that cannot be read keep nothing from being imported.
+fn cost(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    outcome: &Outcome,
+) -> Result<Option<Cost>, CommandError> {
+    if outcome.sessions.is_empty() {
+        return Ok(None);
+    }
+    let prices = match prices() {
+        Ok(prices) => prices,
+        Err(error) => {
+            cx.ui.warning(format!("{:#}", error.source));
+            return Ok(None);
+        }
+    };
+    let sessions: BTreeSet<SessionId> = outcome.sessions.iter().map(|(id, ..)| *id).collect();
+    let costs = views::cost::cost(ledger, &CostQuery::by(By::Session), &prices, &ui::day)?;
+    let mut cost = Cost::default();
+    for row in costs.rows {
+        let session = row.key.value.and_then(|value| value.parse().ok());
+        if session.is_some_and(|session| sessions.contains(&session)) {
+            cost += row.sum.cost;
+        }
+    }
+    Ok(Some(cost))
 }
 
 /// Looks for the commits that hold the work of what was imported, now or before an interruption.

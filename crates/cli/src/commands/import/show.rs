@@ -1,5 +1,6 @@
 //! What an import brought, as it is shown.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -7,6 +8,7 @@ use siglum_domain::observation::Tokens;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::record::import::{self, ImportableTranscript, Linked};
 use siglum_engine::record::transcript::SkippedLines;
+use siglum_engine::views::cost::MoneyJson;
 use siglum_ledger::{SessionFilter, SqliteLedger, read};
 
 use super::{Outcome, SCHEMA, Wrong, shown};
@@ -15,6 +17,8 @@ use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui::{self, Cell, Style, Table};
 
+/// How many sessions are shown, the newest.
+const SESSIONS: usize = 20;
 /// How many transcripts with skipped lines are named.
 const SKIPPED: usize = 5;
 
@@ -31,6 +35,9 @@ pub struct Json {
     commits_looked_at: u64,
     /// Commits that hold work of a session, or that a session made.
     commits_linked: u64,
+    /// What these sessions cost at list prices; absent if nothing was imported, or the prices cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<MoneyJson>,
     /// Transcripts that were not imported, with the reason.
     refused: Vec<Refused>,
     /// Transcripts of which lines were skipped, because they cannot be read.
@@ -134,7 +141,10 @@ pub(super) fn table(cx: &Cx, rows: &[Row<'_>]) -> Result<(), CommandError> {
     let mut table = Table::new(vec![
         "SESSION", "LAST", "TURNS", "TOKENS", "COMMITS", "TITLE",
     ]);
-    for row in rows {
+    let mut newest: Vec<&Row<'_>> = rows.iter().collect();
+    newest.sort_by_key(|row| Reverse(row.last_at));
+    newest.truncate(SESSIONS);
+    for row in newest {
         let tokens =
             row.tokens.input + row.tokens.output + row.tokens.cache_read + row.tokens.cache_write;
         table.row(vec![
@@ -149,7 +159,12 @@ pub(super) fn table(cx: &Cx, rows: &[Row<'_>]) -> Result<(), CommandError> {
             Cell::plain(row.title.clone().unwrap_or_default()),
         ]);
     }
-    cx.ui.table(&table)
+    cx.ui.table(&table)?;
+    let more = rows.len().saturating_sub(SESSIONS);
+    if more > 0 {
+        cx.ui.line(format!("… {} more", ui::count(more as u64)))?;
+    }
+    Ok(())
 }
 
 pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
@@ -176,14 +191,20 @@ pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
     let turns = rows.iter().map(|r| r.turns).sum();
     let bytes = rows.iter().map(|r| r.bytes).sum();
     let Linked { commits, looked_at } = outcome.linked;
+    let cost = outcome.cost.map(|cost| format!(", cost {cost}"));
     cx.ui.status(format!(
-        "Imported {} with {} ({}); found their work in {} of {}.",
+        "Imported {} with {} ({}){}; found their work in {} of {}.",
         ui::plural(rows.len() as u64, "session"),
         ui::plural(turns, "turn"),
         ui::bytes(bytes),
+        cost.unwrap_or_default(),
         ui::count(commits),
         ui::plural(looked_at, "commit"),
     ));
+    if rows.len() > SESSIONS {
+        cx.ui
+            .hint("Run `siglum session list --limit 0` to list all sessions.");
+    }
 }
 
 /// Says of which transcripts lines were skipped, and why.
@@ -305,6 +326,7 @@ pub(super) fn json(rows: &[Row<'_>], outcome: &Outcome) -> Json {
         bytes: rows.iter().map(|r| r.bytes).sum(),
         commits_looked_at: outcome.linked.looked_at,
         commits_linked: outcome.linked.commits,
+        cost: outcome.cost.as_ref().map(MoneyJson::from),
         refused: outcome
             .refused
             .iter()
