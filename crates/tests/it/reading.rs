@@ -43,10 +43,14 @@ fn a_turn_that_an_error_ended_says_so() {
     let world = World::new();
     let repo = world.repo();
     let mut agent = Agent::start(&repo, "one");
-    let error = json!({ "error": "rate_limit", "last_assistant_message": "API Error: Rate limit reached" });
+    let error =
+        json!({ "error": "rate_limit", "last_assistant_message": "API Error: Rate limit reached" });
     agent.hook("StopFailure", error);
     let shown = repo.siglum(&["show", "one"]).ok();
-    assert!(shown.contains("Rate limit reached\n    failed: rate_limit\n"), "{shown}");
+    assert!(
+        shown.contains("Rate limit reached\n    failed: rate_limit"),
+        "{shown}"
+    );
     let shown = world.json(&repo.dir, &["session", "show", "one"]);
     assert_eq!(shown["turns"][0]["failure"], "rate_limit");
 }

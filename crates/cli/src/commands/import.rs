@@ -12,7 +12,10 @@ use siglum_domain::redact::Redactor;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::record::import::{self, ImportableTranscript, Linked, OnDisk};
 use siglum_engine::record::transcript::SkippedLines;
-use siglum_engine::views::{self, cost::{By, CostQuery}};
+use siglum_engine::views::{
+    self,
+    cost::{By, CostQuery},
+};
 use siglum_engine::{EngineError, World, worker};
 use siglum_ledger::{Durability, Ledger, LedgerError, SqliteLedger, read, write};
 
@@ -200,8 +203,7 @@ fn named(path: &Path) -> Result<PathBuf, (&'static str, String)> {
             "symbolic links are not followed".to_owned(),
         ));
     }
-    path.canonicalize()
-        .map_err(|e| (UNREADABLE, e.to_string()))
+    path.canonicalize().map_err(|e| (UNREADABLE, e.to_string()))
 }
 
 fn resolved(path: &Path) -> PathBuf {
@@ -297,7 +299,12 @@ fn cost(
         }
     };
     let sessions: BTreeSet<SessionId> = outcome.sessions.iter().map(|(id, ..)| *id).collect();
-    let costs = views::cost::cost(ledger, &CostQuery::by(By::Session), &prices, &ui::day)?;
+    let query = CostQuery::by(By::Session);
+    let costs = match views::cost::cost(ledger, &query, &prices, &ui::day) {
+        // A damaged session, be it another one, keeps nothing from being imported.
+        Err(LedgerError::Damaged(_)) => return Ok(None),
+        costs => costs?,
+    };
     let mut cost = Cost::default();
     for row in costs.rows {
         let session = row.key.value.and_then(|value| value.parse().ok());
@@ -342,9 +349,8 @@ fn link(
                     .warning(format!("cannot read the history of {common_dir}: {error}"));
             }
             Err(EngineError::Ledger(error @ LedgerError::Damaged(_))) => {
-                cx.ui.warning(format!(
-                    "cannot link the commits of {common_dir}: {error}"
-                ));
+                cx.ui
+                    .warning(format!("cannot link the commits of {common_dir}: {error}"));
             }
             Err(error) => return Err(error.into()),
         }

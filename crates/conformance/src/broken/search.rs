@@ -3,8 +3,8 @@
 use siglum_domain::search::TurnText;
 use siglum_domain::{RepositoryId, SessionId};
 use siglum_ledger::{
-    IndexCheck, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, Ledger as _, LedgerError, PartMark,
-    SearchIndex, WaitingSession,
+    IndexCheck, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, Ledger as _, LedgerError,
+    PartMark, SearchIndex, WaitingSession,
 };
 
 use super::Fault;

@@ -11,8 +11,9 @@ use super::columns::{Col, count, get, int, raw};
 use super::open::PostgresLedger;
 use super::tx::{Tx, Value};
 use crate::search::{
-    IndexCheck, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, IndexedPart, PartChanges, PartKey,
-    PartMark, SearchIndex, WAITING_MOST, WaitingSession, index_word, mark_of, text_of, text_stored,
+    IndexCheck, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, IndexedPart, PartChanges,
+    PartKey, PartMark, SearchIndex, WAITING_MOST, WaitingSession, index_word, mark_of, text_of,
+    text_stored,
 };
 use crate::{Durability, LedgerError, TextColumn};
 

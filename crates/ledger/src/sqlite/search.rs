@@ -7,8 +7,8 @@ use siglum_domain::{RepositoryId, SessionId, Timestamp};
 use super::columns::{Col, count, get, int, opt};
 use super::open::{SqliteLedger, patiently};
 use crate::search::{
-    IndexCheck, IndexFile, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, PartMark, SearchIndex,
-    WAITING_MOST, WaitingSession,
+    IndexCheck, IndexFile, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, PartMark,
+    SearchIndex, WAITING_MOST, WaitingSession,
 };
 use crate::{Ledger as _, LedgerError};
 

@@ -117,7 +117,10 @@ fn lines_that_are_not_understood_are_told() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let at = fs::read(&other).unwrap().len() - 2;
     let said = format!("other.jsonl: 1 malformed; the first at byte {at}");
-    assert!(ran.stderr.contains("warning: skipped 1 line of "), "{ran:?}");
+    assert!(
+        ran.stderr.contains("warning: skipped 1 line of "),
+        "{ran:?}"
+    );
     assert!(ran.stderr.replace("\n", " ").contains(&said), "{ran:?}");
     let notes = skipped(&repo);
     assert_eq!(notes.len(), 1, "{notes:?}");
@@ -125,7 +128,8 @@ fn lines_that_are_not_understood_are_told() {
     assert_eq!(notes[0]["text"], text);
     let details = notes[0]["details"].as_array().unwrap();
     assert!(details[0].as_str().unwrap().ends_with(&said), "{details:?}");
-    let all = format!("1 malformed, 1 not UTF-8, 1 longer than 64 MiB; the first at byte {first_at}");
+    let all =
+        format!("1 malformed, 1 not UTF-8, 1 longer than 64 MiB; the first at byte {first_at}");
     assert!(details[1].as_str().unwrap().ends_with(&all), "{details:?}");
 }
 
@@ -152,7 +156,7 @@ fn a_damaged_session_holds_up_no_import() {
     repo.siglum(&["import"]).ok();
     until("the worker is done", || world.worker_is_done());
     let _worker = world.hold_worker();
-    let sql = "UPDATE sessions SET agent = 'No Agent!' WHERE id = (SELECT session FROM aliases WHERE native = 'damaged')";
+    let sql = "UPDATE sessions SET cwd = CAST(x'ff' AS TEXT) WHERE id = (SELECT session FROM aliases WHERE native = 'damaged')";
     assert_eq!(world.store().execute(sql, []).unwrap(), 1);
     // The damaged one is the newest, and comes first.
     for (native, seconds) in ALL.into_iter().zip([10, 1_000, 2_000]) {
@@ -178,7 +182,12 @@ fn init_says_what_it_could_not_import() {
     let world = World::new();
     let dir = world.root.join("repo");
     fs::create_dir(&dir).unwrap();
-    world.sh(&dir, "git init -q -b main . && git commit -q --allow-empty -m base").ok();
+    world
+        .sh(
+            &dir,
+            "git init -q -b main . && git commit -q --allow-empty -m base",
+        )
+        .ok();
     let repo = world.at(&dir);
     let project = project(&world);
     let named = project.join(format!("ghp_{SECRET}.jsonl"));
@@ -187,13 +196,20 @@ fn init_says_what_it_could_not_import() {
         let ran = repo.siglum(&["init", "--yes"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let said = ran.stderr.replace('\n', " ");
-        assert!(said.contains("was not imported: the path of the transcript has a secret"), "{ran:?}");
+        assert!(
+            said.contains("was not imported: the path of the transcript has a secret"),
+            "{ran:?}"
+        );
         assert!(!said.contains(SECRET), "{ran:?}");
         said
     };
     // With nothing else to import, and with something of which a line cannot be read.
     assert!(init().contains("let an agent commit"));
-    fs::write(project.join("good.jsonl"), lines(&repo, "good", None) + "{\n").unwrap();
+    fs::write(
+        project.join("good.jsonl"),
+        lines(&repo, "good", None) + "{\n",
+    )
+    .unwrap();
     let said = init();
     assert!(said.contains("Imported 1 session"), "{said}");
     assert!(said.contains("skipped 1 line of"), "{said}");

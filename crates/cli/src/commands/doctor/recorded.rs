@@ -82,7 +82,11 @@ fn declined(all: &AllDeclined, since: Timestamp) -> Vec<Check> {
         };
         check.details([ui::one_line(&group.example, 300)])
     };
-    groups.iter().map(check).chain(skipped_lines(skipped)).collect()
+    groups
+        .iter()
+        .map(check)
+        .chain(skipped_lines(skipped))
+        .collect()
 }
 
 /// Lines of transcripts that could not be read.
@@ -91,7 +95,9 @@ fn skipped_lines(skipped: &[SkippedTranscript]) -> Option<Check> {
         return None;
     }
     let mut all = SkippedLines::default();
-    skipped.iter().for_each(|transcript| all += transcript.lines);
+    skipped
+        .iter()
+        .for_each(|transcript| all += transcript.lines);
     let text = format!(
         "skipped {} of {}: {all}",
         ui::plural(all.count(), "line"),

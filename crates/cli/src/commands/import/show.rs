@@ -224,15 +224,12 @@ fn skipped_lines(cx: &Cx, skipped: &[(PathBuf, SkippedLines)]) {
         cx.ui.warning(format!(
             "skipped {} of {}: {rest}",
             ui::plural(rest.count(), "line"),
-            ui::counted(
-                others.len() as u64,
-                "other transcript",
-                "other transcripts"
-            ),
+            ui::counted(others.len() as u64, "other transcript", "other transcripts"),
         ));
     }
     if !skipped.is_empty() {
-        cx.ui.hint("Run `siglum doctor` to list skipped lines by transcript.");
+        cx.ui
+            .hint("Run `siglum doctor` to list skipped lines by transcript.");
     }
 }
 

@@ -234,10 +234,14 @@ fn a_session_whose_head_does_not_say_when_it_began_has_its_first_commits() {
     ];
     lines.extend(machine.write_call(10, "a", "by the agent\n"));
     machine.transcript(&lines);
-    let path = machine.dir.path().join(format!("agent/projects/-repo/{SESSION}.jsonl"));
-    let much_later = std::time::UNIX_EPOCH + std::time::Duration::from_secs(MADE as u64 + 90_000);
+    let path = machine
+        .dir
+        .path()
+        .join(format!("agent/projects/-repo/{SESSION}.jsonl"));
+    let much_later = std::time::Duration::from_secs(u64::try_from(MADE).unwrap() + 90_000);
     let file = File::options().append(true).open(&path).unwrap();
-    file.set_modified(much_later).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + much_later)
+        .unwrap();
 
     let mut ledger = machine.ledger();
     assert_eq!(machine.import(&mut ledger), 1);
@@ -262,10 +266,7 @@ fn only_a_transcript_that_was_looked_at_whole_names_no_directory() {
     };
     assert_eq!(directory("{\"type\":\"summary\"}\n").unwrap(), None);
     let long = |bytes: usize| format!("{{\"x\":\"{}\",\"cwd\":\"/repo\"}}\n", "x".repeat(bytes));
-    assert_eq!(
-        directory(&long(7 << 20)).unwrap().as_deref(),
-        Some("/repo")
-    );
+    assert_eq!(directory(&long(7 << 20)).unwrap().as_deref(), Some("/repo"));
     let refused = directory(&long(8 << 20)).unwrap_err().to_string();
     assert!(refused.contains("8 MiB"), "{refused}");
 }
