@@ -66,7 +66,8 @@ pub struct AgentSpec {
     pub plan_remove: fn(&[SettingsFile], &str) -> Result<SettingsTexts, SettingsError>,
     /// What of our hooks the settings hold: files, the main one first, and the others; stable shim.
     pub inspect: fn(&[SettingsFile], &str) -> Result<InstallState, SettingsError>,
-    /// How many days the agent keeps transcripts by its settings; nothing where it deletes none.
+    /// How many days the agent keeps transcripts by its settings, the main file first, and the others; nothing where it
+    /// deletes none.
     pub retention_days: fn(&[SettingsFile]) -> Option<u32>,
     /// The program that resumes a session, with its arguments; see [`AgentSpec::resume_words`].
     pub resume: fn(&NativeId) -> Vec<String>,

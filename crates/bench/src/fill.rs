@@ -415,6 +415,7 @@ impl Log<'_> {
             Fact::Stopped {
                 last_message: Some(maker.text(20)),
                 background: Vec::new(),
+                failure: None,
             },
         );
         Ok(())

@@ -403,6 +403,10 @@ fn anew(shelf: &dyn Shelf) -> Outcome {
         Some(before),
         "what is put again"
     );
-    same!(desk.0.index()?.check_index()?, [""; 0], "what is wrong");
+    same!(
+        desk.0.index()?.check_index()?.wrong,
+        [""; 0],
+        "what is wrong"
+    );
     Ok(())
 }

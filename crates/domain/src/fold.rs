@@ -137,6 +137,8 @@ pub struct TurnView {
     pub recovered: Option<Recovery>,
     /// The last words of the agent: those that came with its stop, else the end of its last message.
     pub last_message: Option<Body>,
+    /// The error that ended it, in the agent's own word.
+    pub failure: Option<String>,
     /// Its tool calls in order.
     pub tools: Vec<ToolCall>,
     /// Its messages in order.
@@ -281,10 +283,17 @@ fn turn(id: Option<TurnId>, entries: &[&Entry], joined: &usage::Joined) -> TurnV
                 merge_body(&mut view.prompt, text);
                 view.opened = view.opened.min(Some(o.at));
             }
-            Fact::Stopped { last_message, .. }
-                if o.subagent.is_none() && last_message.is_some() =>
-            {
-                view.last_message.clone_from(last_message);
+            Fact::Stopped {
+                last_message,
+                failure,
+                ..
+            } if o.subagent.is_none() => {
+                if last_message.is_some() {
+                    view.last_message.clone_from(last_message);
+                }
+                if failure.is_some() {
+                    view.failure.clone_from(failure);
+                }
             }
             Fact::Recovered { how } => view.recovered = Some(*how),
             Fact::ToolStarted { .. }

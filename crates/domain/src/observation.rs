@@ -305,6 +305,9 @@ pub enum Fact {
         last_message: Option<Body>,
         /// Work that goes on in the background, by the agent's own ids.
         background: Vec<String>,
+        /// The error that ended it, in the agent's own word.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<String>,
     },
     ToolStarted {
         /// The tool's own name.
@@ -439,7 +442,11 @@ impl Fact {
             | Self::FileSeen { path: name, .. }
             | Self::BranchSeen { name }
             | Self::Other { name } => vec![name],
-            Self::Stopped { background, .. } => background.iter_mut().collect(),
+            Self::Stopped {
+                background,
+                failure,
+                ..
+            } => background.iter_mut().chain(failure).collect(),
             Self::ToolStarted { tool, path, .. } => iter::once(tool).chain(path).collect(),
             Self::SubagentStarted { agent_type, call } => {
                 iter::once(agent_type).chain(call).collect()

@@ -255,6 +255,7 @@ mod tests {
             Fact::Stopped {
                 last_message: Some(secret()),
                 background: Vec::new(),
+                failure: None,
             },
             Fact::ToolStarted {
                 tool: "Edit".to_owned(),

@@ -143,6 +143,7 @@ mod tests {
             Fact::Stopped {
                 last_message: None,
                 background: Vec::new(),
+                failure: None,
             },
         )
     }

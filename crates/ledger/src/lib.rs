@@ -92,7 +92,7 @@ pub use runs::{
     ActiveRun, InteractionOption, InteractionRecord, RunEnd, RunEvents, RunRecord, Runs, Settlement,
 };
 pub use search::{
-    IndexMatch, IndexQuery, IndexStanding, IndexUpdate, IndexedPart, PartKey, PartMark,
+    IndexCheck, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, IndexedPart, PartKey, PartMark,
     SearchIndex, WaitingSession,
 };
 pub use sessions::Sessions;

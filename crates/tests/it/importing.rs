@@ -1,6 +1,9 @@
 //! Sessions that agents left on disk before anybody watched, as they lie there: sub-agents beside their session, files
 //! that were cut, imports that were killed, and what Codex tells as a patch alone.
 
+mod summary;
+mod unreadable;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -182,6 +185,14 @@ fn doctor_warns_of_transcripts_that_are_deleted_before_they_are_archived() {
     kept["cleanupPeriodDays"] = json!(365);
     fs::write(&settings, kept.to_string()).unwrap();
     assert_eq!(deleted_soon(&repo), None);
+    // The agent that starts in a project deletes by what is said there.
+    let own = repo.dir.join(".claude/settings.json");
+    fs::create_dir_all(own.parent().unwrap()).unwrap();
+    fs::write(&own, "{\"cleanupPeriodDays\": 25}").unwrap();
+    let check = deleted_soon(&repo).expect("three are deleted soon");
+    let text = check["text"].as_str().unwrap();
+    assert!(text.contains("deletes 3 transcripts"), "{text}");
+    fs::remove_file(&own).unwrap();
     fs::write(&settings, before).unwrap();
     repo.siglum(&["import"]).ok();
     assert_eq!(deleted_soon(&repo), None);

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Agent, World};
 
@@ -36,6 +36,23 @@ fn output_is_folded_and_edits_are_differences() {
     }
     let other = repo.siglum(&["show", "one", "--turn", "9"]);
     assert_eq!(other.code, Some(3), "{other:?}");
+}
+
+#[test]
+fn a_turn_that_an_error_ended_says_so() {
+    let world = World::new();
+    let repo = world.repo();
+    let mut agent = Agent::start(&repo, "one");
+    let error =
+        json!({ "error": "rate_limit", "last_assistant_message": "API Error: Rate limit reached" });
+    agent.hook("StopFailure", error);
+    let shown = repo.siglum(&["show", "one"]).ok();
+    assert!(
+        shown.contains("Rate limit reached\n    failed: rate_limit"),
+        "{shown}"
+    );
+    let shown = world.json(&repo.dir, &["session", "show", "one"]);
+    assert_eq!(shown["turns"][0]["failure"], "rate_limit");
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     plan_install: |files, shim| HOOKS.install_first(files, shim),
     plan_remove: |files, shim| HOOKS.remove_first(files, shim),
     inspect: super::hooks::inspect,
-    retention_days: |files| retention::retention_days(files.first()?.text.as_deref()),
+    retention_days: |files| Some(retention::retention_days(files)),
     resume: |native| {
         ["claude", "--resume", native.as_str()]
             .map(str::to_owned)

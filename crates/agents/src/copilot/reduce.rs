@@ -153,6 +153,7 @@ impl<'a> Reduction<'a> {
         let fact = Fact::Stopped {
             last_message: None,
             background: Vec::new(),
+            failure: None,
         };
         self.push_delivered(None, fact);
     }

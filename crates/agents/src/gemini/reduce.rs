@@ -96,6 +96,7 @@ impl Reduction<'_> {
         self.push(Fact::Stopped {
             last_message,
             background: Vec::new(),
+            failure: None,
         });
     }
 

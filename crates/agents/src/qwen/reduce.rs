@@ -116,9 +116,12 @@ impl Reduction<'_> {
         let background = ids.take(TASK_LIMIT).collect();
         let event = self.draft.turn.as_deref().map(event::stop);
         let last_message = self.draft.body(self.hook.last_message);
+        let is_failure = self.draft.event == "StopFailure";
+        let failure = self.draft.word(self.hook.error).filter(|_| is_failure);
         let fact = Fact::Stopped {
             last_message,
             background,
+            failure,
         };
         self.push_delivered(event, fact);
     }

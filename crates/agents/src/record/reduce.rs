@@ -240,6 +240,7 @@ impl Reduction<'_> {
         let fact = Fact::Stopped {
             last_message,
             background: Vec::new(),
+            failure: None,
         };
         match self.draft.turn.as_deref().map(event::stop) {
             Some(event) => self.push(event, fact),

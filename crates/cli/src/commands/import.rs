@@ -4,14 +4,22 @@
 pub mod acp;
 pub mod show;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use siglum_domain::price::Cost;
 use siglum_domain::redact::Redactor;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::record::import::{self, ImportableTranscript, Linked, OnDisk};
+use siglum_engine::record::transcript::SkippedLines;
+use siglum_engine::views::{
+    self,
+    cost::{By, CostQuery},
+};
 use siglum_engine::{EngineError, World, worker};
-use siglum_ledger::{Durability, Ledger, SqliteLedger, read, write};
+use siglum_ledger::{Durability, Ledger, LedgerError, SqliteLedger, read, write};
 
+use super::cost::prices;
 use crate::config::Config;
 use crate::cx::Cx;
 use crate::error::CommandError;
@@ -25,6 +33,11 @@ pub const SCHEMA: &str = "siglum.import/1";
 /// What to do where an import did not come to its end.
 pub const GO_ON_IMPORTING: &str =
     "An import is running or was interrupted: run `siglum import` to complete it.";
+
+/// Why a transcript was not imported.
+const UNREADABLE: &str = "transcript_unreadable";
+const DAMAGED: &str = "session_damaged";
+const LIST_REFUSED: &str = "Run `siglum doctor` to list them with the reasons.";
 
 /// Import sessions from transcripts that agents left on disk
 ///
@@ -69,7 +82,11 @@ struct Outcome {
     /// The sessions with new bytes, and how many.
     sessions: Vec<(SessionId, ImportableTranscript, u64)>,
     linked: Linked,
+    /// What these sessions cost at list prices, if the prices can be read.
+    cost: Option<Cost>,
     refused: Vec<(PathBuf, String)>,
+    /// The transcripts of which lines were skipped.
+    skipped: Vec<(PathBuf, SkippedLines)>,
     /// Repositories in which recording is switched off.
     off: Vec<String>,
 }
@@ -99,6 +116,7 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
         refuse(&mut ledger, &mut outcome, path, reason, detail)?;
     }
     bring_in(cx, &mut ledger, &chosen, &mut outcome)?;
+    outcome.cost = cost(cx, &mut ledger, &outcome)?;
     let rows = rows(&mut ledger, &outcome)?;
     let shown = if cx.ui.json {
         cx.ui.json(SCHEMA, json(&rows, &outcome))
@@ -114,17 +132,24 @@ pub fn run(args: &Args, cx: &Cx) -> Result<(), CommandError> {
             "{} could not be imported",
             ui::plural(n, "transcript")
         ))
-        .hint("Run `siglum doctor` to list them with the reasons.")),
+        .hint(LIST_REFUSED)),
     }
 }
 
-/// Imports transcripts and says on standard error what that brought.
-pub fn import_all(cx: &Cx, found: &[ImportableTranscript]) -> Result<(), CommandError> {
+/// Imports transcripts and says on standard error what that brought, and what could not be imported.
+pub fn import_all(cx: &Cx, on_disk: &OnDisk) -> Result<(), CommandError> {
     let mut ledger = cx.open_ledger()?;
     let mut outcome = Outcome::default();
-    bring_in(cx, &mut ledger, found, &mut outcome)?;
+    for (file, reason) in &on_disk.refused {
+        refuse(&mut ledger, &mut outcome, &file.path, UNREADABLE, reason)?;
+    }
+    bring_in(cx, &mut ledger, &on_disk.found, &mut outcome)?;
+    outcome.cost = cost(cx, &mut ledger, &outcome)?;
     let rows = rows(&mut ledger, &outcome)?;
-    total(cx, &rows, &outcome, found.len());
+    total(cx, &rows, &outcome, on_disk.found.len());
+    if !outcome.refused.is_empty() {
+        cx.ui.hint(LIST_REFUSED);
+    }
     Ok(())
 }
 
@@ -143,7 +168,7 @@ fn choose(args: &Args, on_disk: OnDisk) -> (Vec<ImportableTranscript>, Wrong) {
     let below = |path: &Path| args.paths.is_empty() || wanted.iter().any(|w| path.starts_with(w));
     for (file, reason) in &on_disk.refused {
         if below(&resolved(&file.path)) {
-            wrong.push((file.path.clone(), ("transcript_unreadable", reason.clone())));
+            wrong.push((file.path.clone(), (UNREADABLE, reason.clone())));
         }
     }
     let known = |path: &Path| {
@@ -171,15 +196,14 @@ fn choose(args: &Args, on_disk: OnDisk) -> (Vec<ImportableTranscript>, Wrong) {
 fn named(path: &Path) -> Result<PathBuf, (&'static str, String)> {
     let meta = path
         .symlink_metadata()
-        .map_err(|e| ("transcript_unreadable", e.to_string()))?;
+        .map_err(|e| (UNREADABLE, e.to_string()))?;
     if meta.is_symlink() {
         return Err((
             "transcript_is_link",
             "symbolic links are not followed".to_owned(),
         ));
     }
-    path.canonicalize()
-        .map_err(|e| ("transcript_unreadable", e.to_string()))
+    path.canonicalize().map_err(|e| (UNREADABLE, e.to_string()))
 }
 
 fn resolved(path: &Path) -> PathBuf {
@@ -229,18 +253,18 @@ fn bring_in(
     for place in import::forks_last(&world, &fresh) {
         let (found, unread) = todo[place];
         match import::import(&world, ledger, found, &mut |bytes| bar.inc(bytes)) {
-            Ok(session) => {
-                import::close(&world, ledger, session)?;
-                outcome.sessions.push((session, found.clone(), unread));
+            Ok(imported) => {
+                import::close(&world, ledger, imported.session)?;
+                outcome.skipped.extend(imported.skipped);
+                let session = (imported.session, found.clone(), unread);
+                outcome.sessions.push(session);
             }
             Err(EngineError::Read { path, source }) => {
-                refuse(
-                    ledger,
-                    outcome,
-                    &path,
-                    "transcript_unreadable",
-                    &source.to_string(),
-                )?;
+                refuse(ledger, outcome, &path, UNREADABLE, &source.to_string())?;
+            }
+            Err(EngineError::Ledger(LedgerError::Damaged(what))) => {
+                let detail = format!("its session is damaged in the ledger: {what}");
+                refuse(ledger, outcome, &found.file.path, DAMAGED, &detail)?;
             }
             Err(error) => {
                 bar.finish_and_clear();
@@ -256,6 +280,39 @@ fn bring_in(
     ledger.maintain()?;
     cx.home.start_worker();
     Ok(())
+}
+
+/// What the sessions with new bytes cost. Prices that cannot be read keep nothing from being imported.
+fn cost(
+    cx: &Cx,
+    ledger: &mut SqliteLedger,
+    outcome: &Outcome,
+) -> Result<Option<Cost>, CommandError> {
+    if outcome.sessions.is_empty() {
+        return Ok(None);
+    }
+    let prices = match prices() {
+        Ok(prices) => prices,
+        Err(error) => {
+            cx.ui.warning(format!("{:#}", error.source));
+            return Ok(None);
+        }
+    };
+    let sessions: BTreeSet<SessionId> = outcome.sessions.iter().map(|(id, ..)| *id).collect();
+    let query = CostQuery::by(By::Session);
+    let costs = match views::cost::cost(ledger, &query, &prices, &ui::day) {
+        // A damaged session, be it another one, keeps nothing from being imported.
+        Err(LedgerError::Damaged(_)) => return Ok(None),
+        costs => costs?,
+    };
+    let mut cost = Cost::default();
+    for row in costs.rows {
+        let session = row.key.value.and_then(|value| value.parse().ok());
+        if session.is_some_and(|session| sessions.contains(&session)) {
+            cost += row.sum.cost;
+        }
+    }
+    Ok(Some(cost))
 }
 
 /// Looks for the commits that hold the work of what was imported, now or before an interruption.
@@ -290,6 +347,10 @@ fn link(
             Err(error @ (EngineError::Git(_) | EngineError::NoCheckout(_))) => {
                 cx.ui
                     .warning(format!("cannot read the history of {common_dir}: {error}"));
+            }
+            Err(EngineError::Ledger(error @ LedgerError::Damaged(_))) => {
+                cx.ui
+                    .warning(format!("cannot link the commits of {common_dir}: {error}"));
             }
             Err(error) => return Err(error.into()),
         }

@@ -429,8 +429,12 @@ fn finish(cx: &Cx, repo: Option<&Repo>, changes: usize, plan: &Plan) -> Result<(
     });
     let Some(repo) = repo else { return Ok(()) };
     let common_dir = Some(repo.place.common_dir.as_str());
-    let found = import::transcripts_on_disk(&env::agent_dir, common_dir, None)?.found;
+    let on_disk = import::transcripts_on_disk(&env::agent_dir, common_dir, None)?;
+    let found = &on_disk.found;
     if found.is_empty() {
+        if !on_disk.refused.is_empty() {
+            super::import::import_all(cx, &on_disk)?;
+        }
         cx.ui.status(match is_hindered {
             true => "A commit now has its session if the hooks of an agent observe it; run `siglum doctor` to see how to enable git hooks, too.",
             false => "Each commit now has its session: let an agent commit, then run `siglum why`.",
@@ -443,6 +447,6 @@ fn finish(cx: &Cx, repo: Option<&Repo>, changes: usize, plan: &Plan) -> Result<(
         "Importing {sessions} of this repository from this machine ({}).",
         ui::bytes(size)
     ));
-    super::import::import_all(cx, &found)?;
+    super::import::import_all(cx, &on_disk)?;
     super::log::recent(cx, 5)
 }

@@ -206,9 +206,12 @@ fn line(fact: &Fact, passages: &mut Passages<'_>) -> Result<Option<Line>, Ledger
             style: Some(Style::Removed),
         }),
         Fact::Compacted { .. } => Some(plain(" ", "the context was compacted".to_owned())),
-        Fact::Stopped { .. } => Some(Line {
+        Fact::Stopped { failure, .. } => Some(Line {
             mark: ".",
-            text: "the turn ended".to_owned(),
+            text: match failure {
+                Some(failure) => format!("the turn failed: {failure}"),
+                None => "the turn ended".to_owned(),
+            },
             style: Some(Style::Dim),
         }),
         Fact::SessionEnded { reason } => Some(Line {

@@ -211,7 +211,7 @@ impl Ui {
     pub fn progress(&self, total: u64) -> indicatif::ProgressBar {
         self.bar(
             total,
-            "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {msg}",
+            "{bar:20} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
         )
     }
 

@@ -3,8 +3,8 @@
 use siglum_domain::search::TurnText;
 use siglum_domain::{RepositoryId, SessionId};
 use siglum_ledger::{
-    IndexMatch, IndexQuery, IndexStanding, IndexUpdate, Ledger as _, LedgerError, PartMark,
-    SearchIndex, WaitingSession,
+    IndexCheck, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, Ledger as _, LedgerError,
+    PartMark, SearchIndex, WaitingSession,
 };
 
 use super::Fault;
@@ -150,7 +150,7 @@ impl SearchIndex for BrokenLedger {
         Ok(self.listed("indexed_texts", rows))
     }
 
-    fn check_index(&mut self) -> Result<Vec<String>> {
+    fn check_index(&mut self) -> Result<IndexCheck> {
         self.good_index()?.check_index()
     }
 }

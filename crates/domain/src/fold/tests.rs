@@ -91,6 +91,7 @@ fn day() -> Vec<Entry> {
             Fact::Stopped {
                 last_message: Some(body("done")),
                 background: vec![],
+                failure: None,
             },
         ),
         entry(
@@ -228,6 +229,7 @@ fn the_last_words_are_those_of_the_stop_or_else_of_the_last_message() {
     let stopped = |last: Option<&str>| Fact::Stopped {
         last_message: last.map(body),
         background: Vec::new(),
+        failure: None,
     };
     let mut within = entry(
         4,
@@ -268,6 +270,7 @@ fn a_stop_that_a_transcript_tells_is_none_where_the_agent_went_on() {
     let stop = || Fact::Stopped {
         last_message: None,
         background: Vec::new(),
+        failure: None,
     };
     let shell = || Fact::ToolStarted {
         tool: "Bash".into(),

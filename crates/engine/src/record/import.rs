@@ -4,6 +4,7 @@
 //! [`link_commits`] finds the commits that hold their work.
 
 mod commits;
+mod head;
 mod replay;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +27,8 @@ use siglum_ledger::{
 use crate::damage::undamaged;
 use crate::identity;
 use crate::record::deliver::{Delivered, deliver};
-use crate::record::{session_log, transcript};
+use crate::record::session_log;
+use crate::record::transcript::{self, SkippedLines};
 use crate::{EngineError, World};
 
 pub use commits::{Linked, commits_with, is_owed, link_commits};
@@ -34,8 +36,6 @@ pub use replay::{
     Replayed, ReplayedCall, ReplayedSession, ReplayedStep, import_replay, known_replay,
 };
 
-/// How much of a transcript tells where and when it was written, in bytes: most need little.
-const HEADS: [u64; 3] = [8 << 10, 64 << 10, 256 << 10];
 /// How many files one transaction says are to be read: hooks wait for its end, and a session may have thousands of
 /// sub-agents.
 const WANTED_TOGETHER: usize = 64;
@@ -139,7 +139,7 @@ fn importable(
     }
     let cwd = match file.cwd.clone().or(known) {
         Some(cwd) => Some(cwd),
-        None => head_says(&file.path, agent.first_cwd)?,
+        None => head::directory(agent, &file.path)?,
     };
     let Some(cwd) = cwd else {
         return Ok(None);
@@ -176,7 +176,9 @@ fn known_directory(
 ) -> Result<Option<String>, LedgerError> {
     let Some(file) = file else { return Ok(None) };
     let is_read = |known: &TranscriptRecord| known.read_to == file.bytes && is_same(known, file);
-    let Some(known) = tx.transcript(&file.stream)?.filter(is_read) else {
+    // One whose row is damaged is looked at anew, and refused then.
+    let known = undamaged(tx.transcript(&file.stream))?.flatten();
+    let Some(known) = known.filter(is_read) else {
         return Ok(None);
     };
     let session = undamaged(tx.session(known.session))?.flatten();
@@ -247,7 +249,7 @@ pub fn forks_last(world: &World<'_>, found: &[&ImportableTranscript]) -> Vec<usi
         while let Some(place) = next.pop() {
             if seen.insert(place) {
                 line.push(place);
-                let origins = head(world, found[place]).origins;
+                let origins = head::head(world, found[place]).origins;
                 let known = |origin| places.get(&name(found[place], origin));
                 next.extend(origins.iter().filter_map(known));
             }
@@ -255,24 +257,6 @@ pub fn forks_last(world: &World<'_>, found: &[&ImportableTranscript]) -> Vec<usi
         order.extend(line.into_iter().rev());
     }
     order
-}
-
-/// Asks the head of a file, more of it if little does not tell.
-fn head_says<T>(
-    path: &Path,
-    mut ask: impl FnMut(&[u8]) -> Option<T>,
-) -> std::io::Result<Option<T>> {
-    let mut file = open_regular(path)?;
-    let mut head = Vec::new();
-    for most in HEADS {
-        let before = head.len() as u64;
-        file.by_ref().take(most - before).read_to_end(&mut head)?;
-        let answer = ask(&head);
-        if answer.is_some() || (head.len() as u64) < most {
-            return Ok(answer);
-        }
-    }
-    Ok(None)
 }
 
 /// How many bytes of each transcript and its sub-agents were not read yet. A line without an end does not count: it was
@@ -305,7 +289,7 @@ fn read_offsets(
 ) -> Result<Vec<u64>, LedgerError> {
     let mut offsets = Vec::new();
     for file in found.files() {
-        let known = tx.transcript(&file.stream)?;
+        let known = undamaged(tx.transcript(&file.stream))?.flatten();
         let same = known.filter(|known| is_same(known, file));
         offsets.push(same.map_or(0, |known| known.read_to));
     }
@@ -343,6 +327,14 @@ fn is_same(known: &TranscriptRecord, file: &TranscriptFile) -> bool {
     identity.is_ok_and(|identity| identity == known.file) && known.read_to <= file.bytes
 }
 
+/// A session that was imported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportedSession {
+    pub session: SessionId,
+    /// The transcripts of which lines were skipped, now.
+    pub skipped: Vec<(PathBuf, SkippedLines)>,
+}
+
 /// Imports one transcript with its sub-agents, from where the last import stopped. The history that
 /// may hold its work is [owed](link_commits) before the first byte is read. `progress` hears of each
 /// slice, in bytes.
@@ -354,7 +346,7 @@ pub fn import(
     ledger: &mut dyn Ledger,
     found: &ImportableTranscript,
     progress: &mut dyn FnMut(u64),
-) -> Result<SessionId, EngineError> {
+) -> Result<ImportedSession, EngineError> {
     let agent = name(found);
     let session = session_of(world, ledger, &agent, found)?;
     let offsets = read(ledger, |tx| read_offsets(tx, found))?;
@@ -364,6 +356,7 @@ pub fn import(
         .filter(|(file, from)| whole_lines(file, *from) > *from)
         .map(|(file, _)| unread_transcript(found, file, &agent, session))
         .collect();
+    let mut owed_since = None;
     // Together: of many short transcripts, each transaction takes longer than what is read.
     for wanted in wanted.chunks(WANTED_TOGETHER) {
         write(ledger, Durability::Process, |tx| {
@@ -371,15 +364,28 @@ pub fn import(
             let owed = record.and_then(|r| Some((r.repository?, r.created_at)));
             if let Some((repository, since)) = owed {
                 commits::owe(tx, repository, since)?;
+                owed_since = Some(since);
             }
             let mut wanted = wanted.iter();
             wanted.try_for_each(|record| tx.want_transcript(record))
         })?;
     }
+    let mut skipped = Vec::new();
     for record in &wanted {
-        read_all(world, ledger, found, &agent, &record.stream, progress)?;
+        let lines = read_all(world, ledger, found, &agent, &record.stream, progress)?;
+        if lines.count() > 0 {
+            skipped.push((PathBuf::from(&record.path), lines));
+        }
     }
-    Ok(session)
+    // Until it is read, a session whose head does not say when it began is as old as its last line.
+    let record = read(ledger, |tx| tx.session(session))?;
+    let began = record.and_then(|r| Some((r.repository?, r.created_at)));
+    if let Some((repository, since)) = began.filter(|(_, since)| Some(*since) < owed_since) {
+        write(ledger, Durability::Process, |tx| {
+            commits::owe(tx, repository, since)
+        })?;
+    }
+    Ok(ImportedSession { session, skipped })
 }
 
 /// A file of a session as nobody has read it.
@@ -455,7 +461,7 @@ pub fn close_all(
         let mut open = Vec::new();
         for found in found {
             let claims = Claims::by_name(&name(found), &found.file.session);
-            if let Some(known) = identity::find(tx, &claims)?
+            if let Some(known) = undamaged(identity::find(tx, &claims))?.flatten()
                 && left_open(tx, known.session())?.is_some()
             {
                 open.push(known.session());
@@ -504,6 +510,7 @@ fn session_of(
     if let Some(known) = read(ledger, |tx| identity::find(tx, &claims))? {
         return Ok(known.session());
     }
+    let began = head::head(world, found).began;
     let matter = AgentMatter {
         cwd: Some(world.redactor.redact(&found.cwd).into_string()),
         place: found.place.clone(),
@@ -512,7 +519,7 @@ fn session_of(
     let intake = Intake {
         version: VERSION,
         key: format!("import:{}", found.file.stream),
-        at: head(world, found).began.unwrap_or(found.file.modified),
+        at: began.unwrap_or(found.file.modified),
         matter: Matter::Agent(matter),
     };
     match deliver(ledger, world.ids, &intake)? {
@@ -521,46 +528,6 @@ fn session_of(
             unreachable!("an agent's matter is delivered to a session")
         }
     }
-}
-
-/// What the head of a transcript tells.
-#[derive(Debug, Default)]
-struct Head {
-    /// The time of the first thing that is its own and no copied history.
-    began: Option<Timestamp>,
-    /// The sessions that it was forked from, or that it copied history of.
-    origins: BTreeSet<NativeId>,
-}
-
-fn head(world: &World<'_>, found: &ImportableTranscript) -> Head {
-    let file = &found.file;
-    let mut header = Head::default();
-    let first = |head: &[u8]| {
-        let mut reader = (found.agent.transcript)(
-            file.stream.clone(),
-            file.subagent.clone(),
-            file.session.clone(),
-        );
-        let mut offset = 0;
-        for line in head.split_inclusive(|b| *b == b'\n') {
-            let text = std::str::from_utf8(line)
-                .ok()
-                .filter(|l| l.ends_with('\n'))?;
-            let seen = reader.line(offset, text.trim_end(), world.redactor);
-            header.origins.extend(seen.forked_from);
-            for sighting in seen.sightings {
-                if sighting.owner == file.session && !sighting.copied {
-                    return Some(sighting.observation.at);
-                }
-                header.origins.insert(sighting.owner);
-            }
-            offset += line.len() as u64;
-        }
-        None
-    };
-    header.began = head_says(&file.path, first).ok().flatten();
-    header.origins.remove(&file.session);
-    header
 }
 
 /// Reads one file to its end. Commits that its commands name are looked up slice by slice, so that
@@ -572,11 +539,13 @@ fn read_all(
     agent: &AgentName,
     stream: &str,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), EngineError> {
+) -> Result<SkippedLines, EngineError> {
     let mut reader = None;
+    let mut skipped = SkippedLines::default();
     while let Some(record) = read(ledger, |tx| tx.transcript(stream))? {
         let step = transcript::read_on(world, ledger, found.agent, &record, reader.take())?;
         progress(step.bytes);
+        skipped += step.skipped;
         reader = step.reader;
         let repository = match &found.place {
             Some(place) if !step.mentions.is_empty() => {
@@ -599,7 +568,7 @@ fn read_all(
             break;
         }
     }
-    Ok(())
+    Ok(skipped)
 }
 
 #[cfg(test)]

@@ -290,6 +290,7 @@ pub(crate) fn stopped(turn: &str, seconds: i64) -> Observation {
     let fact = Fact::Stopped {
         last_message: Some(text("done")),
         background: Vec::new(),
+        failure: None,
     };
     seen(
         format!("stop:{turn}"),

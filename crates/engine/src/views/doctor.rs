@@ -1,11 +1,14 @@
 //! What was not recorded, and why: what the ledger itself can tell. Changes nothing.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use siglum_domain::{SessionId, Timestamp};
 use siglum_gitstore::is_on;
 use siglum_ledger::{IntentRecord, Ledger, LedgerError, RepositoryRecord, read};
+
+use crate::record::transcript::{LINES_SKIPPED, SkippedLines};
 
 /// How many declines are looked at.
 const DECLINES_MOST: usize = 100_000;
@@ -28,14 +31,46 @@ pub struct Declined {
     pub example: String,
 }
 
-/// What was declined since, by reason, the most frequent first.
+/// A transcript of which lines were skipped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkippedTranscript {
+    pub path: String,
+    pub lines: SkippedLines,
+    /// When the last of them were.
+    pub last: Timestamp,
+}
+
+/// What was declined.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AllDeclined {
+    /// By reason, the most frequent first.
+    pub groups: Vec<Declined>,
+    /// Those of which lines were skipped, the newest first.
+    pub skipped: Vec<SkippedTranscript>,
+}
+
+/// What was declined since.
 ///
 /// # Errors
 /// Those of the ledger.
-pub fn declined(ledger: &mut dyn Ledger, since: Timestamp) -> Result<Vec<Declined>, LedgerError> {
+pub fn declined(ledger: &mut dyn Ledger, since: Timestamp) -> Result<AllDeclined, LedgerError> {
     let records = read(ledger, |tx| tx.declines(since, DECLINES_MOST))?;
     let mut groups: BTreeMap<String, Declined> = BTreeMap::new();
+    let mut skipped: BTreeMap<String, SkippedTranscript> = BTreeMap::new();
     for record in records {
+        let is_of_lines = record.reason == LINES_SKIPPED;
+        if let Some((path, lines)) = SkippedLines::parse(&record.detail).filter(|_| is_of_lines) {
+            let transcript = skipped
+                .entry(path.to_owned())
+                .or_insert_with(|| SkippedTranscript {
+                    path: path.to_owned(),
+                    lines: SkippedLines::default(),
+                    last: record.at,
+                });
+            transcript.lines += lines;
+            transcript.last = transcript.last.max(record.at);
+            continue;
+        }
         let group = groups
             .entry(record.reason.clone())
             .or_insert_with(|| Declined {
@@ -53,7 +88,9 @@ pub fn declined(ledger: &mut dyn Ledger, since: Timestamp) -> Result<Vec<Decline
     }
     let mut groups: Vec<Declined> = groups.into_values().collect();
     groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.reason.cmp(&b.reason)));
-    Ok(groups)
+    let mut skipped: Vec<SkippedTranscript> = skipped.into_values().collect();
+    skipped.sort_by_key(|transcript| Reverse(transcript.last));
+    Ok(AllDeclined { groups, skipped })
 }
 
 /// What waits for a commit or a worker.

@@ -11,8 +11,9 @@ use super::columns::{Col, count, get, int, raw};
 use super::open::PostgresLedger;
 use super::tx::{Tx, Value};
 use crate::search::{
-    IndexMatch, IndexQuery, IndexStanding, IndexUpdate, IndexedPart, PartChanges, PartKey,
-    PartMark, SearchIndex, WAITING_MOST, WaitingSession, index_word, mark_of, text_of, text_stored,
+    IndexCheck, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, IndexedPart, PartChanges,
+    PartKey, PartMark, SearchIndex, WAITING_MOST, WaitingSession, index_word, mark_of, text_of,
+    text_stored,
 };
 use crate::{Durability, LedgerError, TextColumn};
 
@@ -332,8 +333,8 @@ impl SearchIndex for PostgresLedger {
     }
 
     /// Nothing: the server checks its own indexes.
-    fn check_index(&mut self) -> Result<Vec<String>> {
-        Ok(Vec::new())
+    fn check_index(&mut self) -> Result<IndexCheck> {
+        Ok(IndexCheck::default())
     }
 }
 

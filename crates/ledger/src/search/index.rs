@@ -64,6 +64,24 @@ pub struct IndexStanding {
     pub waiting: u64,
 }
 
+/// What a check of the index came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IndexCheck {
+    /// What is wrong, in words; nothing means that no damage is known.
+    pub wrong: Vec<String>,
+    /// The size of an index that was not looked at, because it is large, in bytes.
+    pub unchecked_bytes: Option<u64>,
+}
+
+impl From<Vec<String>> for IndexCheck {
+    fn from(wrong: Vec<String>) -> Self {
+        Self {
+            wrong,
+            unchecked_bytes: None,
+        }
+    }
+}
+
 /// More sessions that wait are not counted: a search would wait for that.
 pub(crate) const WAITING_MOST: usize = 10_000;
 
@@ -119,8 +137,8 @@ pub trait SearchIndex {
     fn search_index(&mut self, query: &IndexQuery) -> Result<Vec<IndexMatch>>;
     /// The texts of parts, of those that are still there.
     fn indexed_texts(&mut self, ids: &[i64]) -> Result<Vec<(i64, TurnText)>>;
-    /// Checks it, unless it is large, and gives what is wrong in words; nothing means that no damage is known.
-    fn check_index(&mut self) -> Result<Vec<String>>;
+    /// Checks it, unless it is large.
+    fn check_index(&mut self) -> Result<IndexCheck>;
 }
 
 /// What stands for a word that no text has.

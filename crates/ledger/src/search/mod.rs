@@ -10,7 +10,7 @@ mod index;
 pub(crate) use file::IndexFile;
 pub(crate) use index::WAITING_MOST;
 pub use index::{
-    IndexMatch, IndexQuery, IndexStanding, IndexUpdate, IndexedPart, PartKey, PartMark,
+    IndexCheck, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, IndexedPart, PartKey, PartMark,
     SearchIndex, WaitingSession,
 };
 #[cfg(feature = "postgres")]

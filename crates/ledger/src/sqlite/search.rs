@@ -7,8 +7,8 @@ use siglum_domain::{RepositoryId, SessionId, Timestamp};
 use super::columns::{Col, count, get, int, opt};
 use super::open::{SqliteLedger, patiently};
 use crate::search::{
-    IndexFile, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, PartMark, SearchIndex,
-    WAITING_MOST, WaitingSession,
+    IndexCheck, IndexFile, IndexMatch, IndexQuery, IndexStanding, IndexUpdate, PartMark,
+    SearchIndex, WAITING_MOST, WaitingSession,
 };
 use crate::{Ledger as _, LedgerError};
 
@@ -77,8 +77,10 @@ impl SqliteLedger {
 /// An index that is larger is not gone through, in bytes: it would take longer than to make it again.
 const CHECKED_MOST: u64 = 128 << 20;
 
-fn is_large(path: &std::path::Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|meta| meta.len() > CHECKED_MOST)
+/// The size of an index that is not gone through.
+fn unchecked_bytes(path: &std::path::Path) -> Option<u64> {
+    let bytes = std::fs::metadata(path).ok()?.len();
+    (bytes > CHECKED_MOST).then_some(bytes)
 }
 
 /// Which change of a session waits, if one does.
@@ -213,12 +215,16 @@ impl SearchIndex for SqliteLedger {
         self.ready_index()?.texts(ids)
     }
 
-    fn check_index(&mut self) -> Result<Vec<String>> {
+    fn check_index(&mut self) -> Result<IndexCheck> {
+        let unchecked_bytes = unchecked_bytes(&IndexFile::path_beside(self.path()));
         match self.index_file() {
-            Ok(Some(_)) if is_large(&IndexFile::path_beside(self.path())) => Ok(Vec::new()),
-            Ok(Some(file)) => file.check(),
-            Ok(None) => Ok(Vec::new()),
-            Err(LedgerError::Damaged(what)) => Ok(vec![what]),
+            Ok(Some(_)) if unchecked_bytes.is_some() => Ok(IndexCheck {
+                unchecked_bytes,
+                ..IndexCheck::default()
+            }),
+            Ok(Some(file)) => file.check().map(IndexCheck::from),
+            Ok(None) => Ok(IndexCheck::default()),
+            Err(LedgerError::Damaged(what)) => Ok(vec![what].into()),
             Err(error) => Err(error),
         }
     }

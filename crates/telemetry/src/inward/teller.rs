@@ -116,6 +116,7 @@ impl<'a> Teller<'a> {
         let fact = Fact::Stopped {
             last_message: None,
             background: Vec::new(),
+            failure: None,
         };
         self.say("stop", event::stop(turn), self.record.end(), fact);
     }

@@ -121,14 +121,17 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A turn that no stop was seen of did not come to its end.
+    /// A turn that an error ended failed, and one that no stop was seen of did not come to its end.
     fn turn_status(&self) -> Option<Status> {
         let turn = self.shape.now;
         let why = match turn.recovered {
             Some(Recovery::Interrupted) => "its driver died, and it was broken off",
             Some(Recovery::Complete | Recovery::Decided) => return ok(),
-            None if turn.stopped.is_some() => return ok(),
-            None => "it never came to its stop",
+            None => match (&turn.failure, turn.stopped) {
+                (Some(failure), _) => failure.as_str(),
+                (None, Some(_)) => return ok(),
+                (None, None) => "it never came to its stop",
+            },
         };
         error(why)
     }

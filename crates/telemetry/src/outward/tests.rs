@@ -82,6 +82,7 @@ impl Log {
         let fact = Fact::Stopped {
             last_message: Some(body("the answer")),
             background: Vec::new(),
+            failure: None,
         };
         self.add(Source::Hook, &event::stop("p"), None, fact);
     }
@@ -428,6 +429,21 @@ fn the_trace_of_the_requester_is_joined_and_an_unsampled_one_gets_nothing() {
         ..parent
     };
     assert_eq!(log.exported_spans(Some(quiet), &[log.0.len()]), []);
+}
+
+#[test]
+fn a_turn_that_an_error_ended_is_one() {
+    let mut log = Log::default();
+    log.prompt();
+    let fact = Fact::Stopped {
+        last_message: None,
+        background: Vec::new(),
+        failure: Some("rate_limit".to_owned()),
+    };
+    log.add(Source::Hook, &event::stop("p"), None, fact);
+    let spans = log.all();
+    let status = spans.last().unwrap().status.as_ref().unwrap();
+    assert_eq!((status.code, status.message.as_str()), (2, "rate_limit"));
 }
 
 #[test]

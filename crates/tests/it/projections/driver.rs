@@ -131,6 +131,7 @@ pub(super) fn stopped(turn: &str) -> Observation {
     let fact = Fact::Stopped {
         last_message: Some(body("Done.")),
         background: Vec::new(),
+        failure: None,
     };
     api_observation(format!("{turn}.stopped"), fact)
 }

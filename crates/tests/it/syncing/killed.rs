@@ -136,6 +136,7 @@ fn session_intake(n: i64) -> siglum_domain::intake::Intake {
                 Fact::Stopped {
                     last_message: None,
                     background: Vec::new(),
+                    failure: None,
                 },
             ),
         ],

@@ -131,12 +131,15 @@ impl Reduction<'_> {
             .as_deref()
             .map_or_else(|| self.draft.delivery_key(), event::stop);
         let last_message = self.draft.body(self.hook.last_message);
+        let is_failure = self.draft.event == "StopFailure";
+        let failure = self.draft.word(self.hook.error).filter(|_| is_failure);
         self.draft.push(
             self.draft.delivery_key(),
             event,
             Fact::Stopped {
                 last_message,
                 background,
+                failure,
             },
         );
     }

@@ -234,11 +234,17 @@ fn a_turn_that_an_error_ends_is_over() {
     let reduced = reduced(&failed);
     assert_eq!(reduced.boundary, Boundary::TurnEnd);
     assert_eq!(reduced.observations[0].event, "stop:p");
-    let Fact::Stopped { last_message, .. } = &reduced.observations[0].fact else {
+    let Fact::Stopped {
+        last_message,
+        failure,
+        ..
+    } = &reduced.observations[0].fact
+    else {
         panic!("a stop: {reduced:?}");
     };
     let said = last_message.as_ref().and_then(Body::text);
     assert_eq!(said, Some("API Error: Rate limit reached"));
+    assert_eq!(failure.as_deref(), Some("rate_limit"));
 }
 
 /// What it tells is where the agent works now, which all payloads do.

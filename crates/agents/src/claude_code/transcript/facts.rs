@@ -329,6 +329,7 @@ pub(super) fn stopped(
             let fact = Fact::Stopped {
                 last_message: None,
                 background: Vec::new(),
+                failure: None,
             };
             (event, fact)
         }

@@ -110,6 +110,7 @@ impl Reduction<'_> {
         let fact = Fact::Stopped {
             last_message,
             background,
+            failure: None,
         };
         self.push_delivered(event, fact);
     }

@@ -96,6 +96,7 @@ impl Reader {
                 let fact = Fact::Stopped {
                     last_message: None,
                     background: Vec::new(),
+                    failure: None,
                 };
                 (event, fact)
             }

@@ -1,10 +1,13 @@
 //! What the ledger tells of things that were refused, deferred or lost.
 
+use std::path::Path;
+
 use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::World;
 use siglum_engine::driven::launch;
 use siglum_engine::identity::audit;
-use siglum_engine::views::doctor::{self, Declined, Waiting};
+use siglum_engine::record::transcript::SkippedLines;
+use siglum_engine::views::doctor::{self, AllDeclined, SkippedTranscript, Waiting};
 use siglum_engine::views::verify::{self, Look};
 use siglum_ledger::Ledger;
 
@@ -16,6 +19,8 @@ use crate::{store, ui};
 
 /// How many things of a kind are shown.
 const SHOWN: usize = 5;
+/// How many transcripts with skipped lines are shown.
+const TRANSCRIPTS: usize = 20;
 /// So many sessions wait for the search index while nothing is wrong.
 const LAG: u64 = 64;
 /// Reasons that are a fault of this program.
@@ -53,12 +58,13 @@ fn all_checks(
     Ok(checks)
 }
 
-fn declined(groups: &[Declined], since: Timestamp) -> Vec<Check> {
-    if groups.is_empty() {
+fn declined(all: &AllDeclined, since: Timestamp) -> Vec<Check> {
+    let AllDeclined { groups, skipped } = all;
+    if groups.is_empty() && skipped.is_empty() {
         let text = format!("nothing was declined since {}", ui::when(since));
         return vec![Check::ok("declined", text)];
     }
-    let check = |group: &Declined| {
+    let check = |group: &doctor::Declined| {
         let text = format!(
             "{} × {}, last at {} in `{}`",
             ui::count(group.count),
@@ -76,25 +82,58 @@ fn declined(groups: &[Declined], since: Timestamp) -> Vec<Check> {
         };
         check.details([ui::one_line(&group.example, 300)])
     };
-    groups.iter().map(check).collect()
+    groups
+        .iter()
+        .map(check)
+        .chain(skipped_lines(skipped))
+        .collect()
+}
+
+/// Lines of transcripts that could not be read.
+fn skipped_lines(skipped: &[SkippedTranscript]) -> Option<Check> {
+    if skipped.is_empty() {
+        return None;
+    }
+    let mut all = SkippedLines::default();
+    skipped
+        .iter()
+        .for_each(|transcript| all += transcript.lines);
+    let text = format!(
+        "skipped {} of {}: {all}",
+        ui::plural(all.count(), "line"),
+        ui::plural(skipped.len() as u64, "transcript"),
+    );
+    let line = |transcript: &SkippedTranscript| {
+        let SkippedTranscript { path, lines, .. } = transcript;
+        let first_at = lines.first_at.unwrap_or_default();
+        let path = Cx::tilde(Path::new(path));
+        format!("{path}: {lines}; the first at byte {first_at}")
+    };
+    let more = skipped.len().saturating_sub(TRANSCRIPTS);
+    let more = (more > 0).then(|| format!("and {} more", ui::plural(more as u64, "transcript")));
+    Some(
+        Check::note("transcripts", text)
+            .details(skipped.iter().take(TRANSCRIPTS).map(line).chain(more))
+            .remedy("They are not in the ledger. Lines are malformed if a write was cut off, or an agent changed its format."),
+    )
 }
 
 /// The search index: whether it can be asked, and what it lacks.
 fn search_index(ledger: &mut dyn Ledger) -> Check {
     let looked = ledger.index().and_then(|index| {
-        let wrong = index.check_index()?;
-        Ok((wrong, index.index_standing()))
+        let check = index.check_index()?;
+        Ok((check, index.index_standing()))
     });
-    let (wrong, standing) = match looked {
-        Ok((wrong, Ok(standing))) => (wrong, standing),
-        Ok((wrong, Err(error))) => return damaged_index(wrong, &error.to_string()),
+    let (check, standing) = match looked {
+        Ok((check, Ok(standing))) => (check, standing),
+        Ok((check, Err(error))) => return damaged_index(check.wrong, &error.to_string()),
         Err(error) => return damaged_index(Vec::new(), &error.to_string()),
     };
-    if !wrong.is_empty() {
-        return damaged_index(wrong, "it does not hold together");
+    if !check.wrong.is_empty() {
+        return damaged_index(check.wrong, "it does not hold together");
     }
     let waiting = ui::plural(standing.waiting, "session");
-    match (standing.is_ready, standing.waiting) {
+    let has_all = match (standing.is_ready, standing.waiting) {
         (true, 0) => Check::ok("search", "the search index has all sessions"),
         (true, n) if n <= LAG => {
             Check::ok("search", format!("the search index is {waiting} behind"))
@@ -106,7 +145,12 @@ fn search_index(ledger: &mut dyn Ledger) -> Check {
                 false => "The worker fills it; run `siglum status` to start the worker.",
             },
         ),
-    }
+    };
+    let not_checked = check.unchecked_bytes.map(|bytes| {
+        let size = ui::bytes(bytes);
+        format!("not checked for damage, because it is large ({size})")
+    });
+    has_all.details(not_checked)
 }
 
 fn damaged_index(wrong: Vec<String>, why: &str) -> Check {
@@ -159,7 +203,7 @@ fn intents(waiting: &Waiting) -> Option<Check> {
             "{} since {} in {}",
             i.scene.checkpoint.short(),
             ui::when(i.at),
-            Cx::tilde(std::path::Path::new(&i.scene.place.worktree))
+            Cx::tilde(Path::new(&i.scene.place.worktree))
         )
     };
     let n = waiting.intents.len() as u64;

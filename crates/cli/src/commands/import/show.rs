@@ -1,11 +1,14 @@
 //! What an import brought, as it is shown.
 
-use std::path::Path;
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use siglum_domain::observation::Tokens;
 use siglum_domain::{SessionId, Timestamp};
 use siglum_engine::record::import::{self, ImportableTranscript, Linked};
+use siglum_engine::record::transcript::SkippedLines;
+use siglum_engine::views::cost::MoneyJson;
 use siglum_ledger::{SessionFilter, SqliteLedger, read};
 
 use super::{Outcome, SCHEMA, Wrong, shown};
@@ -13,6 +16,11 @@ use crate::clock;
 use crate::cx::Cx;
 use crate::error::CommandError;
 use crate::ui::{self, Cell, Style, Table};
+
+/// How many sessions are shown, the newest.
+const SESSIONS: usize = 20;
+/// How many transcripts with skipped lines are named.
+const SKIPPED: usize = 5;
 
 /// The JSON form of the answer.
 #[derive(Serialize)]
@@ -27,8 +35,13 @@ pub struct Json {
     commits_looked_at: u64,
     /// Commits that hold work of a session, or that a session made.
     commits_linked: u64,
+    /// What these sessions cost at list prices; absent if nothing was imported, or the prices cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<MoneyJson>,
     /// Transcripts that were not imported, with the reason.
     refused: Vec<Refused>,
+    /// Transcripts of which lines were skipped, because they cannot be read.
+    skipped_lines: Vec<SkippedTranscript>,
 }
 
 /// One session.
@@ -61,6 +74,20 @@ struct Session {
 struct Refused {
     path: String,
     reason: String,
+}
+
+/// The lines of a transcript that were skipped.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct SkippedTranscript {
+    path: String,
+    /// Lines that are cut, or not of the form that the agent writes.
+    malformed: u64,
+    not_utf8: u64,
+    /// Lines that are longer than 64 MiB.
+    too_long: u64,
+    /// Where the first of them begins in the file, in bytes.
+    first_at: u64,
 }
 
 /// One session as it is shown.
@@ -114,7 +141,10 @@ pub(super) fn table(cx: &Cx, rows: &[Row<'_>]) -> Result<(), CommandError> {
     let mut table = Table::new(vec![
         "SESSION", "LAST", "TURNS", "TOKENS", "COMMITS", "TITLE",
     ]);
-    for row in rows {
+    let mut newest: Vec<&Row<'_>> = rows.iter().collect();
+    newest.sort_by_key(|row| Reverse(row.last_at));
+    newest.truncate(SESSIONS);
+    for row in newest {
         let tokens =
             row.tokens.input + row.tokens.output + row.tokens.cache_read + row.tokens.cache_write;
         table.row(vec![
@@ -129,7 +159,12 @@ pub(super) fn table(cx: &Cx, rows: &[Row<'_>]) -> Result<(), CommandError> {
             Cell::plain(row.title.clone().unwrap_or_default()),
         ]);
     }
-    cx.ui.table(&table)
+    cx.ui.table(&table)?;
+    let more = rows.len().saturating_sub(SESSIONS);
+    if more > 0 {
+        cx.ui.line(format!("… {} more", ui::count(more as u64)))?;
+    }
+    Ok(())
 }
 
 pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
@@ -145,6 +180,7 @@ pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
             Cx::tilde(Path::new(&worktree))
         ));
     }
+    skipped_lines(cx, &outcome.skipped);
     if rows.is_empty() {
         cx.ui.status(match of {
             0 => "No transcripts to import.".to_owned(),
@@ -155,14 +191,46 @@ pub(super) fn total(cx: &Cx, rows: &[Row<'_>], outcome: &Outcome, of: usize) {
     let turns = rows.iter().map(|r| r.turns).sum();
     let bytes = rows.iter().map(|r| r.bytes).sum();
     let Linked { commits, looked_at } = outcome.linked;
+    let cost = outcome.cost.map(|cost| format!(", cost {cost}"));
     cx.ui.status(format!(
-        "Imported {} with {} ({}); found their work in {} of {}.",
+        "Imported {} with {} ({}){}; found their work in {} of {}.",
         ui::plural(rows.len() as u64, "session"),
         ui::plural(turns, "turn"),
         ui::bytes(bytes),
+        cost.unwrap_or_default(),
         ui::count(commits),
         ui::plural(looked_at, "commit"),
     ));
+    if rows.len() > SESSIONS {
+        cx.ui
+            .hint("Run `siglum session list --limit 0` to list all sessions.");
+    }
+}
+
+/// Says of which transcripts lines were skipped, and why.
+fn skipped_lines(cx: &Cx, skipped: &[(PathBuf, SkippedLines)]) {
+    let (named, others) = skipped.split_at(skipped.len().min(SKIPPED));
+    for (path, lines) in named {
+        cx.ui.warning(format!(
+            "skipped {} of {}: {lines}; the first at byte {}",
+            ui::plural(lines.count(), "line"),
+            Cx::tilde(&shown(path)),
+            lines.first_at.unwrap_or_default(),
+        ));
+    }
+    let mut rest = SkippedLines::default();
+    others.iter().for_each(|(_, lines)| rest += *lines);
+    if rest.count() > 0 {
+        cx.ui.warning(format!(
+            "skipped {} of {}: {rest}",
+            ui::plural(rest.count(), "line"),
+            ui::counted(others.len() as u64, "other transcript", "other transcripts"),
+        ));
+    }
+    if !skipped.is_empty() {
+        cx.ui
+            .hint("Run `siglum doctor` to list skipped lines by transcript.");
+    }
 }
 
 pub(super) fn preview(
@@ -255,12 +323,24 @@ pub(super) fn json(rows: &[Row<'_>], outcome: &Outcome) -> Json {
         bytes: rows.iter().map(|r| r.bytes).sum(),
         commits_looked_at: outcome.linked.looked_at,
         commits_linked: outcome.linked.commits,
+        cost: outcome.cost.as_ref().map(MoneyJson::from),
         refused: outcome
             .refused
             .iter()
             .map(|(path, reason)| Refused {
                 path: path.display().to_string(),
                 reason: reason.clone(),
+            })
+            .collect(),
+        skipped_lines: outcome
+            .skipped
+            .iter()
+            .map(|(path, lines)| SkippedTranscript {
+                path: shown(path).display().to_string(),
+                malformed: lines.malformed,
+                not_utf8: lines.not_utf8,
+                too_long: lines.too_long,
+                first_at: lines.first_at.unwrap_or_default(),
             })
             .collect(),
     }

@@ -222,12 +222,8 @@ fn family(ui: &Ui, history: &History) -> Result<(), CommandError> {
     }
     field(ui, "Children", children.join(", "))?;
     let subagents = history.view.subagents.len() as u64;
-    let text = if subagents == 0 {
-        String::new()
-    } else {
-        ui::count(subagents)
-    };
-    field(ui, "Sub-agents", text)
+    let text = (subagents > 0).then(|| ui::count(subagents));
+    field(ui, "Sub-agents", text.unwrap_or_default())
 }
 
 /// The texts of the parts of a message, those that are stored.
@@ -280,8 +276,8 @@ impl Page<'_, '_> {
         self.turn_head(turn)?;
         self.prompt(turn)?;
         if turn.view.compactions > 0 {
-            let text = "    the context was compacted";
-            self.ui.line(self.ui.paint(Style::Dim, text))?;
+            self.ui
+                .line(self.ui.paint(Style::Dim, "    the context was compacted"))?;
         }
         if self.full {
             self.steps(turn)?;
@@ -291,15 +287,17 @@ impl Page<'_, '_> {
                 self.below(call)?;
             }
             if turn.view.tools.len() > CALLS {
-                let more = turn.view.tools.len() - CALLS;
-                let text = format!(
-                    "    … {}; pass `--full` to show all",
-                    ui::counted(more as u64, "more call", "more calls")
-                );
+                let more = (turn.view.tools.len() - CALLS) as u64;
+                let more = ui::counted(more, "more call", "more calls");
+                let text = format!("    … {more}; pass `--full` to show all");
                 self.ui.line(self.ui.paint(Style::Dim, text))?;
             }
         }
         self.last_words(turn)?;
+        if let Some(failure) = &turn.view.failure {
+            let text = format!("    failed: {failure}");
+            self.ui.line(self.ui.paint(Style::Warning, text))?;
+        }
         for made in &turn.commits {
             let subject = made.subject.as_deref().unwrap_or("(not read yet)");
             let verdict = made.verdict.to_string();

@@ -312,6 +312,9 @@ pub struct TurnJson {
     synthetic: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_message: Option<String>,
+    /// The error that ended it, in the agent's own word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
     pub tools: Vec<Tool>,
     /// The files that it changed.
     pub files: Vec<String>,
@@ -447,6 +450,7 @@ impl TurnJson {
             prompt: text(view.prompt.as_ref(), passages)?,
             synthetic: view.synthetic,
             last_message: text(view.last_message.as_ref(), passages)?,
+            failure: view.failure.clone(),
             tools,
             files,
             heads,
@@ -463,7 +467,7 @@ impl TurnJson {
             let texts = [&mut tool.input, &mut tool.path, &mut tool.output];
             texts.into_iter().flatten().chain([&mut tool.tool])
         });
-        let own = [&mut self.prompt, &mut self.last_message];
+        let own = [&mut self.prompt, &mut self.last_message, &mut self.failure];
         let messages = self.messages.iter_mut().map(|message| &mut message.text);
         let texts = own.into_iter().flatten().chain(&mut self.files);
         texts.chain(tools).chain(messages)

@@ -198,6 +198,7 @@ pub(super) fn stop(key: &TurnKey, now: Timestamp) -> Observation {
     let fact = Fact::Stopped {
         last_message: None,
         background: Vec::new(),
+        failure: None,
     };
     let name = name_of(key);
     api_observation(format!("{name}:stop"), event::stop(&name), now, fact)

@@ -89,6 +89,7 @@ impl Event {
         let fact = Fact::Stopped {
             last_message: None,
             background: Vec::new(),
+            failure: None,
         };
         Self::new(event.clone(), event, fact)
     }

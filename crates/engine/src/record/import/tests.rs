@@ -130,8 +130,8 @@ impl Machine {
             .unwrap()
             .found;
         for found in &found {
-            let session = import(&world, ledger, found, &mut |_| {}).unwrap();
-            close(&world, ledger, session).unwrap();
+            let imported = import(&world, ledger, found, &mut |_| {}).unwrap();
+            close(&world, ledger, imported.session).unwrap();
         }
         let read_all = |unread: &u64| *unread == 0;
         assert!(unread(ledger, &found).unwrap().iter().all(read_all));
@@ -220,4 +220,53 @@ fn the_head_of_a_transcript_that_was_read_to_its_end_is_not_read_again() {
     fs::write(&path, format!("{text}{{}}\n")).unwrap();
     let found = transcripts_on_disk(&dir_of, None, Some(&mut ledger)).unwrap();
     assert!(found.found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn a_session_whose_head_does_not_say_when_it_began_has_its_first_commits() {
+    let machine = Machine::new();
+    let first = machine.commit("a", "by the agent\n", 20);
+    // Whose a prompt is, the answer behind it tells.
+    let prompt = json!("x".repeat(9 << 20));
+    let mut lines = vec![
+        json!({"type": "file-history-snapshot", "cwd": machine.repo()}),
+        machine.line(1, "user", &prompt, &Value::Null),
+    ];
+    lines.extend(machine.write_call(10, "a", "by the agent\n"));
+    machine.transcript(&lines);
+    let path = machine
+        .dir
+        .path()
+        .join(format!("agent/projects/-repo/{SESSION}.jsonl"));
+    let much_later = std::time::Duration::from_secs(u64::try_from(MADE).unwrap() + 90_000);
+    let file = File::options().append(true).open(&path).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + much_later)
+        .unwrap();
+
+    let mut ledger = machine.ledger();
+    assert_eq!(machine.import(&mut ledger), 1);
+    let (commit, session) = read(&mut ledger, |tx| {
+        let session = tx.sessions(&siglum_ledger::SessionFilter::default())?;
+        let repository = tx.repositories()?.remove(0).id;
+        Ok((tx.commit(repository, &first)?, session[0].record.clone()))
+    })
+    .unwrap();
+    assert!(commit.is_some());
+    assert_eq!(session.created_at, Timestamp::from_seconds(MADE + 1));
+}
+
+#[test]
+fn only_a_transcript_that_was_looked_at_whole_names_no_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let agent = siglum_agents::find("claude-code").unwrap();
+    let path = dir.path().join("s.jsonl");
+    let directory = |text: &str| {
+        fs::write(&path, text).unwrap();
+        head::directory(agent, &path)
+    };
+    assert_eq!(directory("{\"type\":\"summary\"}\n").unwrap(), None);
+    let long = |bytes: usize| format!("{{\"x\":\"{}\",\"cwd\":\"/repo\"}}\n", "x".repeat(bytes));
+    assert_eq!(directory(&long(7 << 20)).unwrap().as_deref(), Some("/repo"));
+    let refused = directory(&long(8 << 20)).unwrap_err().to_string();
+    assert!(refused.contains("8 MiB"), "{refused}");
 }

@@ -13,6 +13,7 @@ use siglum_ledger::{
 };
 
 use super::committed::InGit;
+use super::skipped_lines::{LINE_MOST, SkipReason, SkippedLines};
 use super::store::{Line, Slice, Store};
 use crate::{EngineError, World};
 
@@ -20,8 +21,6 @@ use crate::{EngineError, World};
 pub(crate) const QUEUE: &str = "transcripts";
 /// How much of a file one transaction takes, in bytes.
 const SLICE: usize = 4 << 20;
-/// A line that is longer than this is passed over, in bytes.
-const LINE_MOST: usize = 64 << 20;
 /// How many bytes before the offset tell whether the file was rewritten.
 const TAIL: u64 = 64;
 
@@ -31,6 +30,8 @@ pub struct Progress {
     /// Bytes read.
     pub bytes: u64,
     pub more: bool,
+    /// Lines that cannot be read.
+    pub skipped: SkippedLines,
     /// Commits that the output of a command names.
     pub mentions: Vec<CommitMention>,
     /// The reader, to go on with; without it the next slice knows nothing of open tool calls.
@@ -71,6 +72,7 @@ pub fn read_on(
         && meta.len() >= record.read_to
         && tail(&mut file, record.read_to).map_err(failed)? == record.tail;
     let from = if same { record.read_to } else { 0 };
+    let is_start = is_line_start(&mut file, from).map_err(failed)?;
     file.seek(SeekFrom::Start(from)).map_err(failed)?;
     let mut bytes = Vec::new();
     take_lines(&mut file, &mut bytes).map_err(failed)?;
@@ -85,13 +87,22 @@ pub fn read_on(
     let reader = reader.filter(|_| same);
     let mut reader = reader.unwrap_or_else(|| begin(world, agent, &now, &matter, is_import));
     // Before the transaction: nobody waits for the ledger meanwhile.
-    let read = |(offset, raw)| Line {
-        offset,
-        raw,
-        seen: reader.line(offset, raw, world.redactor),
-        is_own: reader.is_own(),
+    let (lines, mut skips) = lines_of(&bytes, from, is_start);
+    let read = |(offset, raw)| {
+        let skipped = reader.skipped();
+        let seen = reader.line(offset, raw, world.redactor);
+        if reader.skipped() > skipped {
+            skips.push((offset, SkipReason::Malformed));
+        }
+        let is_own = reader.is_own();
+        Line {
+            offset,
+            raw,
+            seen,
+            is_own,
+        }
     };
-    let lines = lines_of(&bytes, from).into_iter().map(read).collect();
+    let lines = lines.into_iter().map(read).collect();
     let slice = Slice {
         from,
         more,
@@ -100,11 +111,14 @@ pub fn read_on(
         reader,
     };
     let mut stored = None;
+    let mut skipped = SkippedLines::default();
     write(ledger, Durability::Process, |tx| {
         let mut store = Store::new(world, agent, &now, &slice);
         let mut read = store.all(tx)?;
         read.tail = tail(&mut file, read.read_to).map_err(|e| LedgerError::Storage(Box::new(e)))?;
         stored = Some(store.end());
+        skipped = SkippedLines::before(read.read_to, &skips);
+        skipped.decline(tx, record, slice.matter.place.as_ref(), world.now())?;
         tx.unpark(QUEUE, &record.stream)?;
         let wanted = more || has_changed(tx, record, Some(&meta))?;
         tx.transcript_read(&read, wanted)
@@ -115,6 +129,7 @@ pub fn read_on(
     Ok(Progress {
         bytes: bytes.len() as u64,
         more,
+        skipped,
         mentions,
         reader: Some(reader),
     })
@@ -194,24 +209,46 @@ fn take_lines(file: &mut File, bytes: &mut Vec<u8>) -> std::io::Result<()> {
             return Ok(());
         }
         if bytes.len() > LINE_MOST {
-            // A line without end: passed over, piece by piece.
+            // A line without end: skipped, piece by piece.
             return Ok(());
         }
     }
 }
 
-fn lines_of(bytes: &[u8], from: u64) -> Vec<(u64, &str)> {
-    let mut lines = Vec::new();
-    let mut offset = from;
+/// Whether a line begins at an offset. One that is too long goes on there.
+fn is_line_start(file: &mut File, at: u64) -> std::io::Result<bool> {
+    let Some(before) = at.checked_sub(1) else {
+        return Ok(true);
+    };
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(before))?;
+    file.read_exact(&mut byte)?;
+    Ok(byte == *b"\n")
+}
+
+/// A line, or why there is none, and where it begins in the file.
+type At<T> = (u64, T);
+
+/// The lines of a slice, and those that are skipped. The slice begins with a line if `is_start`, else inside of one that is
+/// too long and was counted where it begins.
+fn lines_of(bytes: &[u8], from: u64, is_start: bool) -> (Vec<At<&str>>, Vec<At<SkipReason>>) {
+    let (mut lines, mut skips) = (Vec::new(), Vec::new());
+    let (mut offset, mut is_start) = (from, is_start);
     for line in bytes.split_inclusive(|b| *b == b'\n') {
-        if let Ok(text) = std::str::from_utf8(line)
-            && !text.trim().is_empty()
-        {
-            lines.push((offset, text.trim_end()));
+        let is_whole = line.ends_with(b"\n");
+        if is_start && !is_whole {
+            skips.push((offset, SkipReason::TooLong));
+        } else if is_start {
+            match std::str::from_utf8(line).map(str::trim_end) {
+                Ok("") => {}
+                Ok(text) => lines.push((offset, text)),
+                Err(_) => skips.push((offset, SkipReason::NotUtf8)),
+            }
         }
+        is_start = is_whole;
         offset += line.len() as u64;
     }
-    lines
+    (lines, skips)
 }
 
 /// The transcript's session as a matter without observations, and whether it was imported.

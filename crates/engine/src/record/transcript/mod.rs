@@ -8,9 +8,12 @@ mod committed;
 mod file;
 mod proof;
 mod put_back;
+mod skipped_lines;
 mod store;
 
 pub(crate) use file::QUEUE;
 pub use file::{Progress, read_on};
 pub use proof::link_mentioned;
 pub use put_back::{PutBack, StoredTranscript, copy_transcript, put_back, transcript_of};
+pub(crate) use skipped_lines::REASON as LINES_SKIPPED;
+pub use skipped_lines::SkippedLines;

@@ -132,8 +132,8 @@ fn is_as_if_made_anew(stage: &mut Stage) {
     assert_eq!(content(&mut stage.ledger), [""; 0]);
     stage.slice();
     assert_eq!(content(&mut stage.ledger), before);
-    let wrong = stage.ledger.index().unwrap().check_index().unwrap();
-    assert_eq!(wrong, [""; 0]);
+    let check = stage.ledger.index().unwrap().check_index().unwrap();
+    assert_eq!(check.wrong, [""; 0]);
 }
 
 /// Whether some bytes stand in any file below a directory.

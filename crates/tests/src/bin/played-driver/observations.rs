@@ -46,6 +46,7 @@ fn one(world: &World<'_>, turn: &str, item: &Value) -> Observation {
         "stop" => Fact::Stopped {
             last_message: None,
             background: Vec::new(),
+            failure: None,
         },
         "compact" => Fact::Compacted {
             trigger: "auto".to_owned(),

@@ -82,6 +82,7 @@ fn stop() -> Observation {
     let fact = Fact::Stopped {
         last_message: None,
         background: Vec::new(),
+        failure: None,
     };
     api_observation("stop", event::stop("t"), fact)
 }
