@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::{Failure, debian, programs, workspace};
+use crate::{Failure, debian, programs};
 
 /// The variable that tells tests where the server is.
 const VARIABLE: &str = "SIGLUM_TEST_PG";
@@ -225,7 +225,7 @@ impl Site {
         Ok(Self {
             binaries: binaries.to_owned(),
             owner: owner()?,
-            directory: workspace::short_lived().join(directory),
+            directory: programs::short_lived().join(directory),
             password: password()?,
             port: programs::free_port()?,
         })

@@ -2,12 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Failure, programs};
-
-/// Files in memory, on Linux.
-const MEMORY: &str = "/dev/shm";
-/// How many kibibytes tests and a server may need.
-const ROOM: u64 = 4 << 20;
+use crate::Failure;
 
 /// The directory of the workspace's manifest.
 pub(crate) fn root() -> PathBuf {
@@ -29,27 +24,6 @@ pub(crate) fn target_dir() -> Result<PathBuf, Failure> {
     let dev = dev_dir()?;
     let dir = dev.parent().map(Path::to_owned);
     dir.ok_or_else(|| Failure::new("the dev directory has no parent"))
-}
-
-/// Where the files of tests and of their servers are: in memory if there is room. They are some hundred for each store, and a
-/// disk takes longer to make them than to write what is in them.
-pub(crate) fn short_lived() -> PathBuf {
-    let sizes = programs::program("df").args(["-P", "-k", MEMORY]).output();
-    let text = sizes.map(|sizes| String::from_utf8_lossy(&sizes.stdout).into_owned());
-    let free = text.ok().and_then(|text| {
-        let free = text.lines().nth(1)?.split_whitespace().nth(3)?;
-        free.parse::<u64>().ok()
-    });
-    // Tests make programs of their own.
-    let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
-    let mut mounts = mounts.lines().map(|line| line.split(' '));
-    let takes_programs = mounts.any(|mut mount| {
-        mount.nth(1) == Some(MEMORY) && !mount.any(|words| words.split(',').any(|w| w == "noexec"))
-    });
-    match free {
-        Some(free) if free >= ROOM && takes_programs => MEMORY.into(),
-        _ => std::env::temp_dir(),
-    }
 }
 
 /// The folders below `crates/`, sorted.

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use serde::Serialize;
 use siglum_agents::{AgentSpec, quote};
 use siglum_domain::SessionId;
-use siglum_engine::commits::why::{SessionCard, card};
+use siglum_engine::commits::cards::{SessionCard, card};
 use siglum_engine::record::transcript::{PutBack, copy_transcript, put_back};
 use siglum_ledger::{Ledger as _, RepositoryRecord, SqliteLedger, read};
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use siglum_domain::search::SearchQuery;
 use siglum_domain::{AgentName, SessionId};
-use siglum_engine::commits::why;
+use siglum_engine::commits::cards;
 use siglum_engine::identity::repositories;
 use siglum_engine::views::search::{self, Query, SearchIndexUse, SearchListJson, SearchResultJson};
 use siglum_engine::views::session::SessionJson;
@@ -227,7 +227,7 @@ fn find(args: &Args, cx: &Cx) -> Result<Answer, CommandError> {
         let mut list = SearchListJson::new(&findings, sessions.collect());
         for item in &mut list.items {
             let session = item.session.id;
-            item.resume = why::card(tx, session)?.and_then(|card| card.resume);
+            item.resume = cards::card(tx, session)?.and_then(|card| card.resume);
             for hit in &mut item.hits {
                 hit.show = hit.turn.map(|turn| show_command(session, Some(turn)));
             }

@@ -24,10 +24,11 @@ use siglum_ledger::{
 };
 
 use crate::commits::author_prompts::{AuthorPrompt, LoggedEdits};
+use crate::commits::cards::SessionCard;
 use crate::commits::origins::Origin;
 use crate::commits::prompts::Prompt;
 use crate::commits::shown::Shown;
-use crate::commits::why::{self, Claim, SessionCard, Why};
+use crate::commits::why::{self, Claim, Why};
 
 /// The most commits of one request.
 pub const COMMITS_MOST: usize = 500;

@@ -12,11 +12,12 @@ use siglum_ledger::{Ledger, RepositoryRecord, read, stored_name};
 use crate::commits::answers::{Asker, CommitAnswer};
 use crate::commits::author_prompts::prompt_of_author;
 use crate::commits::authors::{self, FileHere};
+use crate::commits::cards::{SessionCard, card};
 use crate::commits::contents::Contents;
 use crate::commits::elsewhere;
 use crate::commits::prompts::made_at;
 use crate::commits::prompts::{Prompt, prompts_of_lines};
-use crate::commits::why::{SessionCard, card, claim, find_commit, stated};
+use crate::commits::why::{claim, find_commit, stated};
 use crate::{EngineError, World};
 
 /// Lines in a row of which the same is known.

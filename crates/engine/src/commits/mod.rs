@@ -9,6 +9,7 @@ pub mod attestations;
 pub mod author_prompts;
 pub mod authors;
 pub(crate) mod calls;
+pub mod cards;
 pub mod check;
 mod checkout;
 mod committed_file;

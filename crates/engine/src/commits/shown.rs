@@ -6,8 +6,8 @@ use std::collections::btree_map::Entry;
 use siglum_domain::{RepositoryId, SessionId};
 use siglum_ledger::{LedgerError, SessionFilter, SessionRecord, Transaction};
 
+use crate::commits::cards::{SessionCard, card};
 use crate::commits::origins::Origin;
-use crate::commits::why::{SessionCard, card};
 
 /// The sessions that an answer may show: all, or those that work in one of some repositories.
 pub(crate) struct Shown<'a> {

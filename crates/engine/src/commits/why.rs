@@ -7,55 +7,23 @@ use siglum_domain::commit::CommitFacts;
 use siglum_domain::evidence::{
     Attestation, Basis, Committer, Evidence, Judgement, Verdict, join_attestations, judge,
 };
-use siglum_domain::link::Link;
 use siglum_domain::provenance::{self, Span};
-use siglum_domain::{
-    CheckpointId, ConversationId, NativeId, Oid, RepositoryId, SessionId, Timestamp,
-};
+use siglum_domain::{CheckpointId, Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{
-    CommitRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy, SessionRecord,
-    Statement, StatementRecord, Transaction, read, stored_facts,
+    CommitRecord, FileAuthors, Ledger, LedgerError, RepositoryRecord, SeenBy, Statement,
+    StatementRecord, Transaction, read, stored_facts,
 };
 
 use crate::commits::attestations::{StandingAttestation, attestations_of, standing_attestations};
+use crate::commits::cards::SessionCard;
 use crate::commits::elsewhere;
 use crate::commits::origins::{Origin, origins_of};
-use crate::commits::prompts::{Prompt, made_at, prompt_at, prompt_of_last_edit, prompt_text};
+use crate::commits::prompts::{Prompt, made_at, prompt_at, prompt_of_last_edit};
 use crate::commits::scene::{self, Unseen};
 use crate::commits::shown::Shown;
 use crate::commits::{authors, landing};
-use crate::damage::undamaged;
-use crate::identity::{names, repositories, statements};
+use crate::identity::repositories;
 use crate::{EngineError, World};
-
-/// A session as an answer shows it.
-#[derive(Debug, Clone)]
-pub struct SessionCard {
-    pub record: SessionRecord,
-    /// The agent's ids for it, oldest first.
-    pub natives: Vec<NativeId>,
-    /// The name that a person gave to it, else the first line of its first prompt.
-    pub title: Option<String>,
-    pub links: Vec<Link>,
-    /// The command that resumes it.
-    pub resume: Option<String>,
-}
-
-impl SessionCard {
-    /// What the outside world calls it.
-    #[must_use]
-    pub const fn conversation(&self) -> &ConversationId {
-        &self.record.conversation
-    }
-
-    /// The command that resumes it on the machine where it ran, where that is another one.
-    #[must_use]
-    pub fn resume_elsewhere(&self) -> Option<String> {
-        let agent = siglum_agents::find(self.record.agent_word()).filter(|_| self.resume.is_none());
-        let resume = agent.zip(self.natives.last());
-        resume.and_then(|(agent, native)| agent.resume_line(native))
-    }
-}
 
 /// One author of a commit.
 #[derive(Debug, Clone)]
@@ -531,45 +499,4 @@ pub(crate) fn authors_of(files: &[FileAuthors]) -> Vec<Author> {
     let mut authors: Vec<Author> = by_session.into_iter().map(author).collect();
     authors.sort_by_key(|a| (a.session.is_none(), std::cmp::Reverse(a.lines()), a.session));
     authors
-}
-
-/// A session as an answer shows it.
-///
-/// # Errors
-/// Those of the ledger.
-pub fn card(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<SessionCard>, LedgerError> {
-    let Some(record) = tx.session(id)? else {
-        return Ok(None);
-    };
-    let natives = undamaged(tx.aliases(id))?.unwrap_or_default();
-    let agent = siglum_agents::find(record.agent_word());
-    let resume = agent
-        .zip(natives.last())
-        .and_then(|(agent, native)| agent.resume_line(native));
-    let links = statements::links(&undamaged(tx.statements_of_session(id))?.unwrap_or_default());
-    let title = match names::name(&links) {
-        Some(name) => Some(name.to_owned()),
-        None => title(tx, id)?,
-    };
-    Ok(Some(SessionCard {
-        title,
-        links,
-        natives,
-        resume,
-        record,
-    }))
-}
-
-/// The first line of the first prompt.
-fn title(tx: &mut dyn Transaction, id: SessionId) -> Result<Option<String>, LedgerError> {
-    let Some((_, sequence)) = undamaged(tx.first_prompt(id))?.flatten() else {
-        return Ok(None);
-    };
-    let text = prompt_text(tx, id, sequence)?;
-    Ok(text.and_then(|t| {
-        t.lines()
-            .map(str::trim)
-            .find(|l| !l.is_empty())
-            .map(|l| l.chars().take(200).collect())
-    }))
 }

@@ -8,9 +8,10 @@ use siglum_domain::evidence::{Attestation, Basis, Committer, Evidence, Judgement
 
 use super::commit_log::{CommitLog, Lines, LoggedCommit};
 use super::session::{ForgottenJson, LinkJson};
+use crate::commits::cards::SessionCard;
 use crate::commits::origins::Origin;
 use crate::commits::prompts::Prompt;
-use crate::commits::why::{Author, Claim, SessionCard, Why};
+use crate::commits::why::{Author, Claim, Why};
 
 /// How sure an answer is: `certain` (two independent signs agree), `likely` (there is one sign), `ambiguous` (the evidence
 /// contradicts itself, or fits several sessions) or `unknown` (there is no evidence).

@@ -7,8 +7,8 @@ use siglum_domain::{Oid, RepositoryId, SessionId, Timestamp};
 use siglum_ledger::{EditRecord, Ledger, LedgerError, Transaction, read, stored_name};
 
 use crate::Here;
+use crate::commits::cards::{SessionCard, card};
 use crate::commits::prompts::{Prompt, prompt_at};
-use crate::commits::why::{SessionCard, card};
 
 /// How many prompts of one session are told, the last ones.
 const PROMPTS: usize = 5;

@@ -13,7 +13,7 @@ use siglum_ledger::{
     SessionRecord, StatementRecord, Transaction, read,
 };
 
-use crate::commits::why::{SessionCard, card};
+use crate::commits::cards::{SessionCard, card};
 use crate::driven::launch;
 use crate::identity::{links, statements};
 use crate::views::overview::{self, Listed, Stand};

@@ -1,7 +1,7 @@
 //! `siglum checkpoint list`.
 
 use siglum_domain::SessionId;
-use siglum_engine::commits::why;
+use siglum_engine::commits::cards;
 use siglum_engine::views::checkpoints::{self, CheckpointListJson};
 use siglum_engine::views::find;
 use siglum_ledger::{CheckpointFilter, CheckpointRecord, LedgerError, Transaction, read};
@@ -124,7 +124,7 @@ pub fn about(
         return Ok(facts.map(|f| f.subject));
     }
     match record.pins.first() {
-        Some((session, _)) => Ok(why::card(tx, *session)?.and_then(|c| c.title)),
+        Some((session, _)) => Ok(cards::card(tx, *session)?.and_then(|c| c.title)),
         None => Ok(None),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use siglum_domain::CheckpointId;
-use siglum_engine::commits::why::{SessionCard, card};
+use siglum_engine::commits::cards::{SessionCard, card};
 use siglum_engine::views::checkpoints::{self, CheckpointJson};
 use siglum_engine::views::find;
 use siglum_ledger::{CheckpointKind, CommitRecord, Ledger, LedgerError, Transaction, read};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use siglum_agents::AgentSpec;
 use siglum_domain::NativeId;
-use siglum_engine::commits::why::SessionCard;
+use siglum_engine::commits::cards::SessionCard;
 use siglum_engine::identity::repositories;
 use siglum_engine::record::transcript::{StoredTranscript, transcript_of};
 use siglum_ledger::{Forgotten, RepositoryRecord, SqliteLedger, read};

@@ -7,8 +7,8 @@ use serde::Serialize;
 use siglum_domain::evidence::Verdict;
 use siglum_domain::{Oid, SessionId};
 use siglum_engine::commits::answers::Asker;
+use siglum_engine::commits::cards::SessionCard;
 use siglum_engine::commits::lines::{self, LineRun, Lines};
-use siglum_engine::commits::why::SessionCard;
 use siglum_engine::views::commits::{PromptJson, VerdictJson};
 use siglum_gitstore::Repo;
 

@@ -2,8 +2,9 @@
 
 use siglum_domain::SessionId;
 use siglum_domain::evidence::{Committer, Verdict};
+use siglum_engine::commits::cards::SessionCard;
 use siglum_engine::commits::prompts::Prompt;
-use siglum_engine::commits::why::{SessionCard, Why};
+use siglum_engine::commits::why::Why;
 use siglum_gitstore::BlameLine;
 use siglum_ledger::SeenBy;
 
