@@ -156,8 +156,9 @@ fn a_damaged_session_holds_up_no_import() {
     repo.siglum(&["import"]).ok();
     until("the worker is done", || world.worker_is_done());
     let _worker = world.hold_worker();
-    let sql = "UPDATE sessions SET cwd = CAST(x'ff' AS TEXT) WHERE id = (SELECT session FROM aliases WHERE native = 'damaged')";
-    assert_eq!(world.store().execute(sql, []).unwrap(), 1);
+    let sql = "UPDATE observations SET payload = x'28b52ffd00' \
+               WHERE session = (SELECT session FROM aliases WHERE native = 'damaged')";
+    assert!(world.store().execute(sql, []).unwrap() > 0);
     // The damaged one is the newest, and comes first.
     for (native, seconds) in ALL.into_iter().zip([10, 1_000, 2_000]) {
         go_on(&repo, &path(native), native, seconds);
