@@ -93,7 +93,7 @@ fn lines_that_are_not_understood_are_told() {
         .replace("msg_", "msg2_");
     let cut = &whole[..60];
     let mut file = File::create(&path).unwrap();
-    write!(file, "{whole}{cut}\n").unwrap();
+    writeln!(file, "{whole}{cut}").unwrap();
     file.write_all(b"{\"type\":\"user\xff\"}\n\n").unwrap();
     write_long_line(&mut file, 70 << 20);
     write!(file, "{later}").unwrap();

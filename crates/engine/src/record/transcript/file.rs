@@ -88,21 +88,7 @@ pub fn read_on(
     let mut reader = reader.unwrap_or_else(|| begin(world, agent, &now, &matter, is_import));
     // Before the transaction: nobody waits for the ledger meanwhile.
     let (lines, mut skips) = lines_of(&bytes, from, is_start);
-    let read = |(offset, raw)| {
-        let skipped = reader.skipped();
-        let seen = reader.line(offset, raw, world.redactor);
-        if reader.skipped() > skipped {
-            skips.push((offset, SkipReason::Malformed));
-        }
-        let is_own = reader.is_own();
-        Line {
-            offset,
-            raw,
-            seen,
-            is_own,
-        }
-    };
-    let lines = lines.into_iter().map(read).collect();
+    let lines = understood(world, reader.as_mut(), lines, &mut skips);
     let slice = Slice {
         from,
         more,
@@ -133,6 +119,30 @@ pub fn read_on(
         mentions,
         reader: Some(reader),
     })
+}
+
+/// Lines as a reader understands them. Those that it skips are added to the others.
+fn understood<'a>(
+    world: &World<'_>,
+    reader: &mut dyn TranscriptReader,
+    lines: Vec<At<&'a str>>,
+    skips: &mut Vec<At<SkipReason>>,
+) -> Vec<Line<'a>> {
+    let read = |(offset, raw)| {
+        let skipped = reader.skipped();
+        let seen = reader.line(offset, raw, world.redactor);
+        if reader.skipped() > skipped {
+            skips.push((offset, SkipReason::Malformed));
+        }
+        let is_own = reader.is_own();
+        Line {
+            offset,
+            raw,
+            seen,
+            is_own,
+        }
+    };
+    lines.into_iter().map(read).collect()
 }
 
 /// Whether a transcript has another file by now, or its file another size, than when it was looked at. A hook that wanted
