@@ -26,6 +26,11 @@ pub(crate) const OPENSSL: debian::Need = ("openssl", "openssl");
 /// Where Debian puts the server's programs, one folder for each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
+/// Files in memory, on Linux.
+const MEMORY: &str = "/dev/shm";
+/// How many kibibytes a server may need.
+const ROOM: u64 = 4 << 20;
+
 /// Runs the server until its input ends: until whoever holds the other end of it goes. `$1` is the directory. A server
 /// that ends before, in whatever way, is started again; once it has its directory for itself, it serves.
 const KEEPER: &str = r#"
@@ -173,6 +178,21 @@ fn binaries() -> Option<PathBuf> {
     versions.pop().map(|(_, dir)| dir)
 }
 
+/// Where the files of a server are: in memory if there is room. A store is some hundred files, and a disk takes longer to
+/// make them than to write what is in them.
+fn folder() -> PathBuf {
+    let sizes = programs::program("df").args(["-P", "-k", MEMORY]).output();
+    let text = sizes.map(|sizes| String::from_utf8_lossy(&sizes.stdout).into_owned());
+    let free = text.ok().and_then(|text| {
+        let free = text.lines().nth(1)?.split_whitespace().nth(3)?;
+        free.parse::<u64>().ok()
+    });
+    match free {
+        Some(free) if free >= ROOM => MEMORY.into(),
+        _ => std::env::temp_dir(),
+    }
+}
+
 /// Who runs the server: PostgreSQL refuses to run as root.
 #[derive(Clone, Copy)]
 struct Owner {
@@ -225,7 +245,7 @@ impl Site {
         Ok(Self {
             binaries: binaries.to_owned(),
             owner: owner()?,
-            directory: programs::short_lived().join(directory),
+            directory: folder().join(directory),
             password: password()?,
             port: programs::free_port()?,
         })

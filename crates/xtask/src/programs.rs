@@ -10,11 +10,6 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use crate::summary::{self, Failures, Runner};
 use crate::{Failure, workspace};
 
-/// Files in memory, on Linux.
-const MEMORY: &str = "/dev/shm";
-/// How many kibibytes tests and a server may need.
-const ROOM: u64 = 4 << 20;
-
 /// Variables that `cargo run` gives this program and that would be wrong for another cargo.
 const OF_CARGO_RUN: &[&str] = &[
     "CARGO_BIN_",
@@ -126,32 +121,10 @@ pub(crate) struct Tested {
     pub(crate) succeeded: bool,
 }
 
-/// Where the files of tests and of their servers are: in memory if there is room. They are some hundred for each store, and a
-/// disk takes longer to make them than to write what is in them.
-pub(crate) fn short_lived() -> PathBuf {
-    let sizes = program("df").args(["-P", "-k", MEMORY]).output();
-    let text = sizes.map(|sizes| String::from_utf8_lossy(&sizes.stdout).into_owned());
-    let free = text.ok().and_then(|text| {
-        let free = text.lines().nth(1)?.split_whitespace().nth(3)?;
-        free.parse::<u64>().ok()
-    });
-    // Tests make programs of their own.
-    let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
-    let mut mounts = mounts.lines().map(|line| line.split(' '));
-    let takes_programs = mounts.any(|mut mount| {
-        mount.nth(1) == Some(MEMORY) && !mount.any(|words| words.split(',').any(|w| w == "noexec"))
-    });
-    match free {
-        Some(free) if free >= ROOM && takes_programs => MEMORY.into(),
-        _ => std::env::temp_dir(),
-    }
-}
-
 /// Runs a test runner, shows what it prints, and picks out what the report repeats.
 pub(crate) fn run_tests(runner: Runner, command: &mut Command) -> Result<Tested, Failure> {
     announce(command);
     let mut child = without_python_shim(command)
-        .env("TMPDIR", short_lived())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
