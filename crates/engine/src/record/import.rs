@@ -510,7 +510,6 @@ fn session_of(
     if let Some(known) = read(ledger, |tx| identity::find(tx, &claims))? {
         return Ok(known.session());
     }
-    let began = head::head(world, found).began;
     let matter = AgentMatter {
         cwd: Some(world.redactor.redact(&found.cwd).into_string()),
         place: found.place.clone(),
@@ -519,7 +518,9 @@ fn session_of(
     let intake = Intake {
         version: VERSION,
         key: format!("import:{}", found.file.stream),
-        at: began.unwrap_or(found.file.modified),
+        at: head::head(world, found)
+            .began
+            .unwrap_or(found.file.modified),
         matter: Matter::Agent(matter),
     };
     match deliver(ledger, world.ids, &intake)? {

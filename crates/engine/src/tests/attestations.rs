@@ -186,7 +186,7 @@ fn checked(
     (one.standing, one.findings)
 }
 
-/// What is stated of a session is read with it: for each commit of it anew, a thousand of them took half a minute.
+/// All that is stated of a session is read with it: for each of its commits anew, that would be all of it so many times.
 #[test]
 fn a_session_is_read_once_for_all_answers_of_a_request() {
     let mut stage = stage();

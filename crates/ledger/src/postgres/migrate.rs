@@ -147,16 +147,21 @@ fn begin_store(link: &mut Link) -> Result<()> {
     }
 }
 
+fn has_code(error: &postgres::Error, codes: &[SqlState]) -> bool {
+    error.code().is_some_and(|code| codes.contains(code))
+}
+
 fn is_raced(error: &postgres::Error) -> bool {
-    [
-        SqlState::UNIQUE_VIOLATION,
-        SqlState::DUPLICATE_TABLE,
-        SqlState::DUPLICATE_OBJECT,
-        SqlState::T_R_SERIALIZATION_FAILURE,
-        SqlState::T_R_DEADLOCK_DETECTED,
-    ]
-    .iter()
-    .any(|code| error.code() == Some(code))
+    has_code(
+        error,
+        &[
+            SqlState::UNIQUE_VIOLATION,
+            SqlState::DUPLICATE_TABLE,
+            SqlState::DUPLICATE_OBJECT,
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+        ],
+    )
 }
 
 /// Applies one migration, unless somebody else has done so meanwhile. Where others work on the tables, it gives way to them
@@ -176,13 +181,14 @@ pub(super) fn apply(link: &mut Link, number: u32, sql: &str) -> Result<()> {
 }
 
 fn is_held_up(error: &postgres::Error) -> bool {
-    [
-        SqlState::LOCK_NOT_AVAILABLE,
-        SqlState::T_R_SERIALIZATION_FAILURE,
-        SqlState::T_R_DEADLOCK_DETECTED,
-    ]
-    .iter()
-    .any(|code| error.code() == Some(code))
+    has_code(
+        error,
+        &[
+            SqlState::LOCK_NOT_AVAILABLE,
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+        ],
+    )
 }
 
 fn apply_once(link: &mut Link, number: u32, sql: &str) -> std::result::Result<(), postgres::Error> {
@@ -205,8 +211,7 @@ fn apply_within(
     if schema >= i64::from(number) {
         return Ok(());
     }
-    let wait = TABLE_WAIT.as_millis();
-    let wait = format!("SET LOCAL lock_timeout = {wait}");
+    let wait = format!("SET LOCAL lock_timeout = {}", TABLE_WAIT.as_millis());
     link.client.batch_execute(&wait)?;
     link.client.batch_execute(sql)?;
     let put = "INSERT INTO meta (key, value) VALUES ('schema', $1), ('min_reader', $1), ('min_writer', $1) \
@@ -263,13 +268,14 @@ pub(super) fn scrub(link: &mut Link, statement: Duration) -> Result<()> {
 }
 
 fn is_not_for_us(error: &postgres::Error) -> bool {
-    [
-        SqlState::FEATURE_NOT_SUPPORTED,
-        SqlState::SYNTAX_ERROR,
-        SqlState::INSUFFICIENT_PRIVILEGE,
-    ]
-    .iter()
-    .any(|code| error.code() == Some(code))
+    has_code(
+        error,
+        &[
+            SqlState::FEATURE_NOT_SUPPORTED,
+            SqlState::SYNTAX_ERROR,
+            SqlState::INSUFFICIENT_PRIVILEGE,
+        ],
+    )
 }
 
 #[cfg(test)]

@@ -81,16 +81,21 @@ fn write_long_line(file: &mut File, bytes: i64) {
     file.write_all(b"\n").unwrap();
 }
 
+/// A prompt and an answer that follow those of a session.
+fn later_lines(repo: &Repo<'_>, native: &str) -> String {
+    lines(repo, native, None)
+        .replace("user-", "later-")
+        .replace("assistant-", "after-")
+        .replace("msg_", "msg2_")
+}
+
 #[test]
 fn lines_that_are_not_understood_are_told() {
     let world = World::new();
     let repo = world.repo();
     let path = project(&world).join("torn.jsonl");
     let whole = lines(&repo, "torn", None);
-    let later = whole
-        .replace("user-", "later-")
-        .replace("assistant-", "after-")
-        .replace("msg_", "msg2_");
+    let later = later_lines(&repo, "torn");
     let cut = &whole[..60];
     let mut file = File::create(&path).unwrap();
     writeln!(file, "{whole}{cut}").unwrap();
@@ -136,11 +141,7 @@ fn lines_that_are_not_understood_are_told() {
 /// Adds a prompt and an answer to a transcript, as of so many seconds ago.
 fn go_on(repo: &Repo<'_>, path: &Path, native: &str, seconds: u64) {
     let before = fs::read_to_string(path).unwrap();
-    let more = lines(repo, native, None)
-        .replace("user-", "later-")
-        .replace("assistant-", "after-")
-        .replace("msg_", "msg2_");
-    fs::write(path, before + &more).unwrap();
+    fs::write(path, before + &later_lines(repo, native)).unwrap();
     set_age(path, seconds);
 }
 
